@@ -1,0 +1,1 @@
+"""Make a robot simulator agree with the real machine."""
