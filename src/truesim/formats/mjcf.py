@@ -1,0 +1,1 @@
+"""MJCF in: from a compiled MuJoCo model to ours, field by field."""
