@@ -69,7 +69,6 @@ def _acceleration_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
 def _articulated_body(
     model: Model, q: Array, v: Array, tau: Array, external: Array | None, added_inertia: Array | None
 ) -> tuple[Array, Factors]:
-    links = model.topology.links
     frames = joint_frames(model, q)
     V, c = link_velocities(model, frames, q, v)
     inertias = link_inertias(model)
@@ -78,7 +77,8 @@ def _articulated_body(
         rotor = rotor + added_inertia
     pA = [cross_force(V, I @ V) for I, V in zip(inertias, V, strict=True)]
     if external is not None:
-        pA = [p - external[link.body] if link.last else p for p, link in zip(pA, links, strict=True)]
+        for body, i in enumerate(model.topology.body_link):
+            pA[i] = pA[i] - external[body]
 
     def inward(total: tuple, X: Pose, S: Array, c: Array, tau: Array, rotor: Array) -> tuple[tuple, tuple]:
         IA, pA = total
@@ -93,7 +93,6 @@ def _articulated_body(
     swept = model.topology.up(
         inward, list(zip(inertias, pA, strict=True)), *frames, c, per_link(model, tau), per_link(model, rotor)
     )
-    U, D, u = (list(part) for part in zip(*swept, strict=True))
 
     def outward(parent: tuple, X: Pose, S: Array, c: Array, swept: tuple) -> tuple[Array, Array]:
         U, D, u = swept
@@ -103,7 +102,7 @@ def _articulated_body(
 
     world = (jnp.concatenate([jnp.zeros(3), -jnp.asarray(model.gravity)]), jnp.zeros(0))
     a = joined([a for _, a in model.topology.down(outward, world, *frames, c, swept)])
-    return a, Factors(frames, U, D)
+    return a, Factors(frames, U=[U for U, _, _ in swept], D=[D for _, D, _ in swept])
 
 
 def solve(model: Model, factors: Factors, tau: Float[Array, "nv"]) -> Float[Array, "nv"]:

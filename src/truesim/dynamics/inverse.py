@@ -31,10 +31,11 @@ def inverse_dynamics(
     frames = joint_frames(model, q)
     V, c = link_velocities(model, frames, q, v)
     A = link_accelerations(model, frames, c, a, -jnp.asarray(model.gravity))
-    forces = []
-    for link, I, V, A in zip(model.topology.links, link_inertias(model), V, A, strict=True):
-        F = I @ A + cross_force(V, I @ V)
-        forces.append(F - external[link.body] if external is not None and link.last else F)
+    I = link_inertias(model)
+    forces = [I[i] @ A[i] + cross_force(V[i], I[i] @ V[i]) for i in range(len(I))]
+    if external is not None:
+        for body, i in enumerate(model.topology.body_link):
+            forces[i] = forces[i] - external[body]
     return joint_forces(model, frames, forces) + per_dof(model, model.joints.armature) * a
 
 

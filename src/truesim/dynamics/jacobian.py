@@ -13,9 +13,7 @@ def body_jacobian(model: Model, q: Float[Array, "nq"], body: int) -> Float[Array
     return point_jacobian(model, q, body, jnp.zeros(3))
 
 
-def point_jacobian(
-    model: Model, q: Float[Array, "nq"], body: int, point: Float[Array, "3"]
-) -> Float[Array, "6 nv"]:
+def point_jacobian(model: Model, q: Float[Array, "nq"], body: int, point: Float[Array, "3"]) -> Float[Array, "6 nv"]:
     """Jacobian of a point fixed to a body: `[angular; linear]` velocity in world axes = J v.
 
     Args:

@@ -45,9 +45,7 @@ def _joint_frame(model: Model, link: Link, q: Float[Array, "_"]) -> tuple[Pose, 
 
 def body_offset(model: Model, body: int) -> Pose:
     """Pose of a body in its parent with the joints at zero."""
-    return Pose.from_quaternion(
-        model.bodies.position[body], normalise(jnp.asarray(model.bodies.orientation[body]))
-    )
+    return Pose.from_quaternion(model.bodies.position[body], normalise(jnp.asarray(model.bodies.orientation[body])))
 
 
 def link_inertias(model: Model) -> list[Float[Array, "6 6"]]:

@@ -27,9 +27,7 @@ def inertial_parameters(model: Model) -> Float[Array, "bodies 10"]:
         about_origin = symmetric(inertia) + mass * C @ C.T
         return jnp.concatenate([mass[None], mass * com, six_of(about_origin)])
 
-    return jax.vmap(ten)(
-        *(jnp.asarray(x) for x in (model.bodies.mass, model.bodies.com, model.bodies.inertia))
-    )
+    return jax.vmap(ten)(*(jnp.asarray(x) for x in (model.bodies.mass, model.bodies.com, model.bodies.inertia)))
 
 
 def regressor(

@@ -40,9 +40,7 @@ def from_compiled(m: mujoco.MjModel, source: Source | None, findings: tuple[Find
     )
 
 
-def _names(
-    m: mujoco.MjModel, kind: mujoco.mjtObj, count: int, unnamed: str, first: int = 0
-) -> tuple[str, ...]:
+def _names(m: mujoco.MjModel, kind: mujoco.mjtObj, count: int, unnamed: str, first: int = 0) -> tuple[str, ...]:
     """Names of all objects of a kind; those without one are called after their kind and number."""
     given = [mujoco.mj_id2name(m, kind, i) for i in range(first, count)]
     taken, names = {name for name in given if name}, []
@@ -138,9 +136,9 @@ def _actuators(m: mujoco.MjModel) -> Actuators:
     controls, outputs = m.actuator_ctrladr[kept], m.actuator_outadr[kept]
     affine_gain = m.actuator_gaintype[kept] == mujoco.mjtGain.mjGAIN_AFFINE
     affine_bias = m.actuator_biastype[kept] == mujoco.mjtBias.mjBIAS_AFFINE
-    gain = m.actuator_gainprm[kept, :3] * np.where(affine_gain[:, None], 1.0, [1.0, 0.0, 0.0])
     return Actuators(
-        gain=gain,
+        gain=m.actuator_gainprm[kept, 0],
+        gain_slope=m.actuator_gainprm[kept, 1:3] * affine_gain[:, None],
         bias=m.actuator_biasprm[kept, :3] * affine_bias[:, None],
         gear=m.actuator_gear[outputs].copy(),
         control_range=m.actuator_ctrlrange[controls].copy(),

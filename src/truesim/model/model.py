@@ -85,8 +85,10 @@ class Joints(eqx.Module):
 class Actuators(eqx.Module):
     """Actuators on joints: `force = gain(length, velocity) * control + bias(length, velocity)`, times gear."""
 
-    gain: Float[Array, "actuators 3"] = quantity("force per control")
-    """Gain g0 + g1 length + g2 velocity."""
+    gain: Float[Array, "actuators"] = quantity("force per control")
+    """Constant part of the gain."""
+    gain_slope: Float[Array, "actuators 2"] = quantity("force per control")
+    """How the gain grows with length and with velocity."""
     bias: Float[Array, "actuators 3"] = quantity("force")
     """Bias b0 + b1 length + b2 velocity."""
     gear: Float[Array, "actuators 6"] = quantity("1")

@@ -38,9 +38,7 @@ def parse(model: Model, text: str) -> Path:
     """The path that `text` names in this model; an error with the nearest match if there is none."""
     if "/" not in text:
         if text not in _quantities(model):
-            raise unknown_name(
-                "parameter", text, [*_quantities(model), *(f"{g}/<name>.<field>" for g in GROUPS)]
-            )
+            raise unknown_name("parameter", text, [*_quantities(model), *(f"{g}/<name>.<field>" for g in GROUPS)])
         return Path(text, text)
     group, rest = text.split("/", 1)
     if group not in GROUPS:
@@ -77,9 +75,7 @@ def write(model: Model, path: Path | str, value: Any) -> Model:
     path = parse(model, path) if isinstance(path, str) else path
     old = read(model, path)
     if np.shape(value) != np.shape(old):
-        raise TruesimError(
-            f"{path} has shape {np.shape(old)}, but the new value has shape {np.shape(value)}."
-        )
+        raise TruesimError(f"{path} has shape {np.shape(old)}, but the new value has shape {np.shape(value)}.")
     array = _array(model, path)
     if path.index is None:
         new = value

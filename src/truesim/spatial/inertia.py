@@ -21,9 +21,7 @@ def six_of(matrix: Float[Array, "3 3"]) -> Float[Array, "6"]:
     return jnp.stack([matrix[i, j] for i, j in ENTRIES])
 
 
-def spatial_inertia(
-    mass: Float[Array, ""], com: Float[Array, "3"], inertia: Float[Array, "6"]
-) -> Float[Array, "6 6"]:
+def spatial_inertia(mass: Float[Array, ""], com: Float[Array, "3"], inertia: Float[Array, "6"]) -> Float[Array, "6 6"]:
     """Spatial inertia of a rigid body about its frame's origin (Featherstone, equation 2.63).
 
     Args:

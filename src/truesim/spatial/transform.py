@@ -52,7 +52,7 @@ class Pose(eqx.Module):
         return jnp.concatenate([n + jnp.cross(self.translation, f), f])
 
     def matrix(self) -> Float[Array, "6 6"]:
-        """The motion transform as a matrix: `motion(V) = matrix() @ V` and `force(F) = matrix().T @ F`."""
+        """The six-by-six matrix X that carries motions: `motion` multiplies by X, `force` by its transpose."""
         E = self.rotation.T
         return jnp.block([[E, jnp.zeros((3, 3))], [-E @ skew(self.translation), E]])
 
