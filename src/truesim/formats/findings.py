@@ -1,4 +1,4 @@
-"""What a compiled MuJoCo model has that we do not simulate: one rule per feature."""
+"""What a file holds that we do not simulate: collected while reading, and one rule per feature of a compiled model."""
 
 from collections.abc import Iterator
 
@@ -15,6 +15,29 @@ TRANSMISSIONS = {
     mujoco.mjtTrn.mjTRN_BODY: "contacts of a body (adhesion)",
     mujoco.mjtTrn.mjTRN_SO3: "an orientation",
 }
+
+
+class Collector:
+    """Gathers what is found while reading a file; the same thing found on many elements becomes one finding."""
+
+    def __init__(self) -> None:
+        self.names: dict[tuple[str, str, str], list[str]] = {}
+
+    def add(self, kind: str, name: str, message: str, severity: str = "not simulated") -> None:
+        """Note something about the element of this kind ("joint") and name."""
+        self.names.setdefault((kind, message, severity), []).append(name)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """One finding per kind and message, in the order in which they were first met."""
+        return tuple(Finding(_subject(kind, names), message, s) for (kind, message, s), names in self.names.items())
+
+
+def _subject(kind: str, names: list[str]) -> str:
+    if len(names) == 1:
+        return f"{kind} '{names[0]}'" if names[0] else kind
+    different = [f"'{name}'" for name in dict.fromkeys(names) if name]
+    shown = ", ".join([*different[:3], *(["…"] if len(different) > 3 else [])])
+    return f"{len(names)} x {kind}" + (f" ({shown})" if shown else "")
 
 
 def find_unsimulated(m: mujoco.MjModel) -> tuple[Finding, ...]:
