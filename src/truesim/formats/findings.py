@@ -17,6 +17,10 @@ TRANSMISSIONS = {
 }
 
 
+SHOWN = 3
+"""So many names of a repeated finding are shown; of a warning, all."""
+
+
 class Collector:
     """Gathers what is found while reading a file; the same thing found on many elements becomes one finding."""
 
@@ -29,14 +33,17 @@ class Collector:
 
     def findings(self) -> tuple[Finding, ...]:
         """One finding per kind and message, in the order in which they were first met."""
-        return tuple(Finding(_subject(kind, names), message, s) for (kind, message, s), names in self.names.items())
+        return tuple(
+            Finding(_subject(kind, names, None if severity == "warning" else SHOWN), message, severity)
+            for (kind, message, severity), names in self.names.items()
+        )
 
 
-def _subject(kind: str, names: list[str]) -> str:
+def _subject(kind: str, names: list[str], most: int | None) -> str:
     if len(names) == 1:
         return f"{kind} '{names[0]}'" if names[0] else kind
     different = [f"'{name}'" for name in dict.fromkeys(names) if name]
-    shown = ", ".join([*different[:3], *(["…"] if len(different) > 3 else [])])
+    shown = ", ".join([*different[:most], *(["…"] if len(different[:most]) < len(different) else [])])
     return f"{len(names)} x {kind}" + (f" ({shown})" if shown else "")
 
 

@@ -81,7 +81,7 @@ class Shapes:
         address = shape.get("filename")
         scale = read_numbers(shape, "scale", (1, 1, 1))
         if Path(address).suffix.lower() not in READABLE:
-            self.found.add("mesh", address, f"format {Path(address).suffix!r} cannot be read: it is left out")
+            self.found.add("mesh", Path(address).name, f"format {Path(address).suffix!r} cannot be read: it is left out")
             return None
         file = find_file(address, self.path)
         if file is None:
