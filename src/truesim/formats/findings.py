@@ -89,7 +89,7 @@ def _world(m: mujoco.MjModel) -> Found:
 
 
 def _bodies(m: mujoco.MjModel) -> Found:
-    for b in np.flatnonzero(m.body_gravcomp):
+    for b in np.flatnonzero(m.body_gravcomp).tolist():
         yield _name(m, mujoco.mjtObj.mjOBJ_BODY, b, "body"), f"gravity compensation of {m.body_gravcomp[b]:g}"
 
 

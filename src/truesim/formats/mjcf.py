@@ -16,8 +16,9 @@ from truesim.model.source import Finding, Source
 
 POSITIVE = {"inertial": ("mass", "diaginertia"), "geom": ("mass", "density")}
 FINITE = (
-    *("pos", "quat", "euler", "axisangle", "axis", "size", "fromto", "mass", "density", "diaginertia", "fullinertia"),
-    *("damping", "armature", "frictionloss", "stiffness", "springref", "ref", "gear", "kp", "kv", "gravity", "timestep"),
+    *("pos", "quat", "euler", "axisangle", "axis", "size", "fromto"),
+    *("mass", "density", "diaginertia", "fullinertia", "gravity", "timestep"),
+    *("damping", "armature", "frictionloss", "stiffness", "springref", "ref", "gear", "kp", "kv"),
 )
 
 
@@ -80,7 +81,8 @@ def _set_aside_missing_files(spec: mujoco.MjSpec, path: Path) -> Iterator[Findin
             _refuse_if_inertia(spec, geom, mesh.name or mesh.file, file)
             spec.delete(geom)
         spec.delete(mesh)
-        yield Finding(f"mesh '{mesh.name or file.stem}'", f"file {str(file)!r} is not there: {len(users)} geom(s) left out")
+        message = f"file {str(file)!r} is not there: {len(users)} geom(s) left out"
+        yield Finding(f"mesh '{mesh.name or file.stem}'", message)
     for texture in list(spec.textures):
         file = _file(spec, texture.file, spec.compiler.texturedir, path)
         if file and not file.exists():

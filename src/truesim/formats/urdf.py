@@ -8,17 +8,15 @@ import equinox as eqx
 import mujoco
 import numpy as np
 
-from truesim.core.errors import FileError
 from truesim.formats.compiled import from_compiled
 from truesim.formats.findings import Collector
+from truesim.formats.frames import quaternion_of_rpy, six_numbers
 from truesim.formats.messages import errors_as_sentences, listening
 from truesim.formats.urdf_geometry import Shapes
 from truesim.formats.urdf_tree import (
     Tree,
     error,
     inertial,
-    origin,
-    quaternion_of_rpy,
     read_tree,
     scalar,
     vector,
@@ -26,7 +24,7 @@ from truesim.formats.urdf_tree import (
 from truesim.formats.xml_edit import Element
 from truesim.model.model import Model
 from truesim.model.source import Source
-from truesim.spatial.inertia import ENTRIES, unphysical
+from truesim.spatial.inertia import unphysical
 
 WORLD = "world"
 """A root link of this name is the ground itself."""
@@ -52,11 +50,11 @@ def read_urdf(text: str, source: Source) -> Model:
     """Our model of a URDF text; `source.path` says where its meshes are looked for."""
     reading = build(text, source.path, source.floating_base)
     with listening([]), errors_as_sentences(source.path):
-        compiled = _compile(reading.spec, reading.found)
+        compiled = compile_readable(reading.spec, reading.found)
     model = from_compiled(compiled, source)
-    bodies = _mass_properties(model, reading)
-    findings = reading.found.findings() + model.findings
-    return eqx.tree_at(lambda m: (m.bodies.mass, m.bodies.com, m.bodies.inertia), _with_findings(model, findings), bodies)
+    numbers = _mass_properties(model, reading)
+    model = eqx.tree_at(lambda m: (m.bodies.mass, m.bodies.com, m.bodies.inertia), model, numbers)
+    return dataclasses.replace(model, findings=reading.found.findings() + model.findings)
 
 
 def build(text: str, path: Path, floating_base: bool) -> Reading:
@@ -119,7 +117,7 @@ def _add_joint(reading: Reading, body: mujoco.MjsBody, name: str, element: Eleme
         return
     if kind == "floating":
         if body.parent != reading.spec.worldbody:
-            raise error(file, element, f"floats on a link; only a joint whose parent is the root link {WORLD!r} can float")
+            raise error(file, element, f"floats on a link; only a joint on the root link {WORLD!r} can float")
         body.add_freejoint(name=name)
         return
     axis = vector(file, element.first("axis"), "xyz", (1, 0, 0))
@@ -181,7 +179,7 @@ def _add_motor(reading: Reading, joint: mujoco.MjsJoint) -> None:
     reading.found.add("joint", joint.name, "URDF has no actuators: a motor of the same name drives it", "note")
 
 
-def _compile(spec: mujoco.MjSpec, found: Collector) -> mujoco.MjModel:
+def compile_readable(spec: mujoco.MjSpec, found: Collector) -> mujoco.MjModel:
     """The compiled model, without the meshes that MuJoCo cannot read."""
     while True:
         try:
@@ -200,15 +198,12 @@ def _compile(spec: mujoco.MjSpec, found: Collector) -> mujoco.MjModel:
 
 def _mass_properties(model: Model, reading: Reading) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mass, centre of mass and inertia of each body, exactly as the file gives them."""
-    mass, com, inertia = model.bodies.mass.copy(), model.bodies.com.copy(), model.bodies.inertia.copy()
+    count = len(model.bodies.names)
+    mass, com, inertia = np.zeros(count), np.zeros((count, 3)), np.zeros((count, 6))
     for b, name in enumerate(model.bodies.names):
         own = inertial(reading.tree.file, reading.tree.links[name])
         full = own.rotation @ own.matrix @ own.rotation.T
-        mass[b], com[b], inertia[b] = own.mass, own.com, [full[i, j] for i, j in ENTRIES]
+        mass[b], com[b], inertia[b] = own.mass, own.com, six_numbers(full)
         if reason := unphysical(mass[b], inertia[b]):
             reading.found.add("link", name, f"no rigid body has this inertia: {reason}", "warning")
     return mass, com, inertia
-
-
-def _with_findings(model: Model, findings: tuple) -> Model:
-    return dataclasses.replace(model, findings=findings)

@@ -9,7 +9,8 @@ import mujoco
 import numpy as np
 
 from truesim.formats.findings import Collector
-from truesim.formats.urdf_tree import quaternion_of_rpy, read_numbers
+from truesim.formats.frames import quaternion_of_rpy
+from truesim.formats.urdf_tree import read_numbers
 from truesim.formats.xml_edit import Element
 
 READABLE = (".stl", ".obj", ".msh")
@@ -81,7 +82,8 @@ class Shapes:
         address = shape.get("filename")
         scale = read_numbers(shape, "scale", (1, 1, 1))
         if Path(address).suffix.lower() not in READABLE:
-            self.found.add("mesh", Path(address).name, f"format {Path(address).suffix!r} cannot be read: it is left out")
+            message = f"format {Path(address).suffix!r} cannot be read: it is left out"
+            self.found.add("mesh", Path(address).name, message)
             return None
         file = find_file(address, self.path)
         if file is None:
@@ -126,11 +128,15 @@ def find_file(address: str, robot: Path) -> Path | None:
 def _package_folders(package: str, folder: Path) -> Iterator[Path]:
     """Folders that may be the ROS package of this name, nearest first."""
     for place in (folder, *folder.parents):
-        manifest = place / "package.xml"
-        if place.name == package or (manifest.is_file() and f"<name>{package}</name>" in manifest.read_text(errors="replace")):
+        if place.name == package or _declares(place / "package.xml", package):
             yield place
         yield place / package
-    for place in filter(None, os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)):
-        yield Path(place) if Path(place).name == package else Path(place) / package
-    for place in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
-        yield Path(place) / "share" / package
+    for root in filter(None, os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)):
+        yield Path(root) if Path(root).name == package else Path(root) / package
+    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+        yield Path(prefix) / "share" / package
+
+
+def _declares(manifest: Path, package: str) -> bool:
+    """Whether a ROS manifest is there and carries this package name."""
+    return manifest.is_file() and f"<name>{package}</name>" in manifest.read_text(errors="replace")

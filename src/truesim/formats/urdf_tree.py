@@ -7,6 +7,7 @@ import numpy as np
 
 from truesim.core.errors import FileError
 from truesim.formats.findings import Collector
+from truesim.formats.frames import rotation_of_rpy
 from truesim.formats.xml_edit import Element, parse
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
@@ -74,9 +75,9 @@ def read_tree(text: str, file: str, found: Collector) -> Tree:
         moved[child] = name
         children[_end(joint, "parent")].append(name)
     bases = [name for name in links if name not in moved]
-    if len(bases) > 1 or (links and not bases):
+    if len(bases) > 1:
         loose = ", ".join(repr(name) for name in bases[:5])
-        raise FileError(f"{file}: a robot must have one root link, but " + (f"{loose} have no parent." if bases else "its joints form a loop."))
+        raise FileError(f"{file}: a robot must have one root link, but {loose} all have no parent.")
     if not links:
         found.add("robot", root.get("name"), "has no links", "warning")
     _list_extras(root, found)
@@ -111,7 +112,7 @@ def _check_connected(tree: Tree) -> None:
     for link in reached:
         reached += [tree.child(joint) for joint in tree.children[link]]
     if lost := [name for name in tree.links if name not in reached]:
-        raise FileError(f"{tree.file}: the joints above link {lost[0]!r} form a loop.")
+        raise FileError(f"{tree.file}: the joints above link {lost[0]!r} form a loop; a robot must be a tree.")
 
 
 def _list_extras(root: Element, found: Collector) -> None:
@@ -185,37 +186,3 @@ def inertial(file: str, link: Element) -> Inertial:
     entries = element.first("inertia")
     xx, yy, zz, xy, xz, yz = (scalar(file, entries, name) for name in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
     return Inertial(mass, *origin(file, element), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-
-
-def rotation_of_rpy(rpy: np.ndarray) -> np.ndarray:
-    """Rotation matrix of roll, pitch, yaw about fixed axes [rad]: Rz(yaw) Ry(pitch) Rx(roll)."""
-    (sr, sp, sy), (cr, cp, cy) = np.sin(rpy), np.cos(rpy)
-    return np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-    )
-
-
-def rpy_of_rotation(R: np.ndarray) -> np.ndarray:
-    """Roll, pitch, yaw [rad] of a rotation matrix."""
-    horizontal = np.hypot(R[0, 0], R[1, 0])
-    pitch = np.arctan2(-R[2, 0], horizontal)
-    if horizontal < 1e-9:
-        return np.array([np.arctan2(-R[1, 2], R[1, 1]), pitch, 0.0])
-    return np.array([np.arctan2(R[2, 1], R[2, 2]), pitch, np.arctan2(R[1, 0], R[0, 0])])
-
-
-def quaternion_of_rpy(rpy: np.ndarray) -> np.ndarray:
-    """Unit quaternion, scalar first, of roll, pitch, yaw about fixed axes [rad]."""
-    (sr, sp, sy), (cr, cp, cy) = np.sin(rpy / 2), np.cos(rpy / 2)
-    return np.array(
-        [
-            cr * cp * cy + sr * sp * sy,
-            sr * cp * cy - cr * sp * sy,
-            cr * sp * cy + sr * cp * sy,
-            cr * cp * sy - sr * sp * cy,
-        ]
-    )

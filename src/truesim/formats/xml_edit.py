@@ -2,11 +2,12 @@
 
 import dataclasses
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from xml.parsers import expat
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from truesim.core.errors import FileError
 
@@ -107,12 +108,12 @@ def _tag_end(data: bytes, start: int) -> int:
     return data.index(b">", position) + 1
 
 
-def number(value: float) -> str:
+def number(value: ArrayLike) -> str:
     """The shortest decimal that reads back as the same float."""
-    return repr(float(value)).removesuffix(".0")
+    return repr(float(np.asarray(value))).removesuffix(".0")
 
 
-def numbers(values: Sequence[float] | np.ndarray) -> str:
+def numbers(values: ArrayLike) -> str:
     """Numbers separated by blanks, each the shortest that reads back the same."""
     return " ".join(number(value) for value in np.atleast_1d(values))
 
@@ -132,7 +133,7 @@ class Editor:
             position = stop
         return b"".join([*pieces, self.data[position:]]).decode()
 
-    def set_numbers(self, element: Element, attribute: str, old: np.ndarray, new: np.ndarray) -> None:
+    def set_numbers(self, element: Element, attribute: str, old: ArrayLike, new: ArrayLike) -> None:
         """Replace the numbers of an attribute that differ between `old` and `new`; add the attribute if absent."""
         old, new = np.atleast_1d(old), np.atleast_1d(new)
         if np.array_equal(old, new):
