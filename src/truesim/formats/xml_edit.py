@@ -14,6 +14,9 @@ from truesim.core.errors import FileError
 ATTRIBUTE = re.compile(rb"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
 DECLARED_ENCODING = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([\w.-]+)["']""")
 
+SAME = 1e-15
+"""A number this close to the one that is written, relative to the vector's largest, is left as the user wrote it."""
+
 
 @dataclasses.dataclass(eq=False)
 class Element:
@@ -29,7 +32,9 @@ class Element:
     tag_end: int = 0
     """Offset behind the start tag's `>`."""
     end: int = 0
-    """Offset of the end tag's `<`; equals `start` for an empty-element tag."""
+    """Offset of the end tag's `<`; of an element without content (`<a/>`), the same as `tag_end`."""
+    hollow: bool = False
+    """Whether it is written as `<a/>`."""
 
     def get(self, name: str, default: str = "") -> str:
         """Value of an attribute."""
@@ -86,11 +91,13 @@ def parse(text: str, name: str) -> Element:
         parent = open_elements[-1] if open_elements else None
         element = Element(tag, attributes, parser.CurrentLineNumber, parser.CurrentByteIndex, parent)
         element.tag_end = _tag_end(data, element.start)
+        element.hollow = data[element.tag_end - 2 : element.tag_end] == b"/>"
         (parent.children if parent else roots).append(element)
         open_elements.append(element)
 
     def end(tag: str) -> None:
-        open_elements.pop().end = parser.CurrentByteIndex
+        element = open_elements.pop()
+        element.end = element.tag_end if element.hollow else parser.CurrentByteIndex
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     try:
@@ -148,8 +155,9 @@ class Editor:
             rest = [token[0].decode() for token in tokens[len(new) :]]
             self.edits.append((*span, " ".join([numbers(new), *rest])))
             return
-        for token, before, after in zip(tokens, old, new, strict=False):
-            if before != after:
+        same = (old == new) | (np.abs(new - written) <= SAME * np.max(np.abs(new)))
+        for token, after, keep in zip(tokens, new, same, strict=False):
+            if not keep:
                 self.edits.append((span[0] + token.start(), span[0] + token.end(), number(after)))
 
     def set(self, element: Element, attribute: str, value: str) -> None:
@@ -170,7 +178,7 @@ class Editor:
         """Give an element another tag."""
         length = len(element.tag.encode())
         self.edits.append((element.start + 1, element.start + 1 + length, tag))
-        if element.end > element.start:
+        if not element.hollow:
             self.edits.append((element.end + 2, element.end + 2 + length, tag))
 
     def insert(self, parent: Element, xml: str) -> None:
@@ -178,7 +186,7 @@ class Editor:
         newline = "\r\n" if b"\r\n" in self.data else "\n"
         outer = self._indent(parent)
         inner = self._indent(parent.children[0]) if parent.children else outer + "  "
-        if parent.end == parent.start:
+        if parent.hollow:
             slash = self.data.rindex(b"/", parent.start, parent.tag_end)
             while self.data[slash - 1 : slash].isspace():
                 slash -= 1
