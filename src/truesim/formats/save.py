@@ -1,0 +1,118 @@
+"""A changed model goes back into the user's own file; what the file does not take goes to the sidecar."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from truesim.core.errors import FileError, TruesimError
+from truesim.formats import sidecar
+from truesim.formats.changes import check_structure, differing, parts, rounded_off, settled
+from truesim.formats.export import EXPORTERS, kept_by_urdf
+from truesim.formats.load import loads
+from truesim.formats.mjcf_edit import edit_mjcf
+from truesim.formats.urdf_edit import edit_urdf
+from truesim.formats.xml_edit import write_text
+from truesim.model import paths
+from truesim.model.model import Model
+from truesim.model.source import Finding, Source
+
+SUFFIXES = {".xml": "mjcf", ".mjcf": "mjcf", ".urdf": "urdf"}
+EDITORS = {"mjcf": edit_mjcf, "urdf": edit_urdf}
+PASSES = 4
+"""An edit can uncover another, such as a mass that came from a geom; three passes are the most that MJCF needs."""
+
+
+def save(model: Model, path: str | os.PathLike[str]) -> tuple[Finding, ...]:
+    """What could not be kept in the file itself, after writing the model as MJCF (`.xml`) or URDF (`.urdf`).
+
+    The text that the model was loaded from stays as it is, except for the numbers that changed. Numbers that the
+    format cannot hold go to `<path>.truesim.json`, which `load` reads by itself.
+
+    Args:
+        model: A model from `load`, with any numbers changed.
+        path: Where to write; its suffix says in which format.
+    """
+    path = Path(path)
+    if path.suffix not in SUFFIXES:
+        raise FileError(f"Cannot tell the format of {path.name!r}: end it in .xml for MJCF or in .urdf for URDF.")
+    if model.source is None:
+        raise TruesimError("This model did not come from a file or text, so there is nothing to write into.")
+    if not path.absolute().parent.is_dir():
+        raise FileError(f"There is no folder {str(path.parent)!r} to save {path.name!r} in.")
+    if SUFFIXES[path.suffix] == model.source.format:
+        text, left, lost = _into_own_text(model, model.source)
+        lost += _moved_away(model.source, path)
+    else:
+        text, left, lost = _into_other_format(model, path)
+    write_text(path, text)
+    sidecar.write(model, path, left)
+    return lost
+
+
+def _into_own_text(model: Model, source: Source) -> tuple[str, list[paths.Path], tuple[Finding, ...]]:
+    """The source text with the changes, the paths that it did not take, and what to say about them."""
+    base = _read(source.text, source)
+    check_structure(model, base)
+    text, left = _write_into(source.text, source, rounded_off(model, base))
+    return text, left, _in_sidecar(left)
+
+
+def _into_other_format(model: Model, path: Path) -> tuple[str, list[paths.Path], tuple[Finding, ...]]:
+    kind = SUFFIXES[path.suffix]
+    text, lost = EXPORTERS[kind](model)
+    source = Source(path, text, kind)
+    text, left = _write_into(text, source, model)
+    if kind == "urdf":
+        left = [at for at in left if kept_by_urdf(model, _read(text, source), at)]
+    return text, left, lost + _in_sidecar(left)
+
+
+def _write_into(text: str, source: Source, model: Model) -> tuple[str, list[paths.Path]]:
+    """The text edited until it gives the model, and the paths at which it still does not."""
+    edit = EDITORS[source.format]
+    base = _read(text, source)
+    for _ in range(PASSES):
+        edited = _accepted(text, source, base, settled(model, base), edit)
+        if edited == text:
+            break
+        text, base = edited, _read(edited, source)
+    return text, differing(model, base)
+
+
+def _accepted(text: str, source: Source, base: Model, target: Model, edit: Callable[..., str]) -> str:
+    """The edited text; if it no longer loads, the text with those objects edited after which it does."""
+    edited = edit(text, source.path, base, target)
+    if edited == text or _loads(edited, source):
+        return edited
+    for changed in parts(differing(target, base)):
+        step = _read(text, source)
+        for path in changed:
+            step = paths.write(step, path, paths.read(target, path))
+        edited = edit(text, source.path, _read(text, source), step)
+        text = edited if _loads(edited, source) else text
+    return text
+
+
+def _loads(text: str, source: Source) -> bool:
+    try:
+        _read(text, source)
+    except FileError:
+        return False
+    return True
+
+
+def _read(text: str, source: Source) -> Model:
+    return loads(text, path=source.path, floating_base=source.floating_base)
+
+
+def _in_sidecar(left: list[paths.Path]) -> tuple[Finding, ...]:
+    return tuple(Finding(str(path), "the file cannot hold it: it is kept in the sidecar", "note") for path in left)
+
+
+def _moved_away(source: Source, path: Path) -> tuple[Finding, ...]:
+    """A warning if the text names files relative to a folder that it no longer stands in."""
+    names_files = "file=" in source.text or "filename=" in source.text
+    if not names_files or path.absolute().parent == source.path.absolute().parent:
+        return ()
+    message = f"its meshes and included files are still looked for relative to it, but lie beside {source.path}"
+    return (Finding(path.name, message, "warning"),)
