@@ -80,7 +80,7 @@ def _skeletons(model: Model, q: np.ndarray, count: int = 6) -> np.ndarray:
 
 def _table(model: Model, derivative: np.ndarray) -> Table:
     table = Table(
-        "body", "mass [kg]", "end x", "end y", "end z", title="End position of the tip by mass [mm/kg]", box=None
+        "body", r"mass \[kg]", "end x", "end y", "end z", title=r"End position of the tip by mass \[mm/kg]", box=None
     )
     for name, mass, column in zip(model.bodies.names, model.bodies.mass, derivative.T, strict=True):
         table.add_row(name, f"{mass:.2f}", *(f"{value:+.3f}" for value in column))

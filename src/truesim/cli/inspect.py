@@ -40,7 +40,7 @@ def inspect(
     if only is None:
         for table in (_bodies(model), _joints(model), _actuators(model), _sensors(model)):
             if table.row_count:
-                console.print(table)
+                console.print(table, "")
     console.print(_parameters(model, shown))
     if only is None:
         _print_findings(console, model.findings)
@@ -134,7 +134,7 @@ def _print_findings(console: Console, findings: tuple[Finding, ...]) -> None:
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", header_style="dim", box=None, pad_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column in ("path", "value"))
+        table.add_column(escape(column), overflow="fold", no_wrap=column in ("path", "value"))
     return table
 
 
