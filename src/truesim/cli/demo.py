@@ -40,7 +40,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Pa
     figure = sensitivity_figure(_tip(model, motion), _skeletons(model, motion), model.bodies.names, derivative)
     out.mkdir(parents=True, exist_ok=True)
     page = out / "arm.html"
-    figure.write_html(page, include_plotlyjs=True)
+    figure.write_html(page, include_plotlyjs=True, default_height="95vh")
     console.print(f"The picture is in {page} (open it in a browser).")
 
 
@@ -71,11 +71,13 @@ def _tip(model: Model, q: jax.Array | np.ndarray) -> jax.Array:
     return jax.vmap(position)(jnp.asarray(q))
 
 
-def _skeletons(model: Model, q: np.ndarray, count: int = 6) -> np.ndarray:
-    """Joints and tip at a few times along the motion [m]."""
-    chosen = q[np.linspace(0, len(q) - 1, count).astype(int)]
-    joints = jax.vmap(lambda q: body_poses(model, q).translation)(jnp.asarray(chosen))
-    return np.concatenate([joints, _tip(model, chosen)[:, None]], axis=1)
+def _skeletons(model: Model, q: np.ndarray, count: int = 7) -> np.ndarray:
+    """Joints and tip at a few places evenly along the tip's path [m]."""
+    tip = np.asarray(_tip(model, q))
+    travelled = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(tip, axis=0), axis=1))])
+    chosen = np.searchsorted(travelled, np.linspace(0, travelled[-1], count)).clip(max=len(q) - 1)
+    joints = jax.vmap(lambda q: body_poses(model, q).translation)(jnp.asarray(q[chosen]))
+    return np.concatenate([joints, tip[chosen, None]], axis=1)
 
 
 def _table(model: Model, derivative: np.ndarray) -> Table:

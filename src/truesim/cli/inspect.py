@@ -2,6 +2,7 @@
 
 import fnmatch
 import json
+import sys
 from typing import Annotated, Any
 
 import numpy as np
@@ -36,7 +37,7 @@ def inspect(
     if as_json:
         print(json.dumps(_as_json(model, shown), indent=1))
         return
-    console = Console(soft_wrap=True)
+    console = Console(soft_wrap=True, width=None if sys.stdout.isatty() else 200)
     if only is None:
         for table in (_bodies(model), _joints(model), _actuators(model), _sensors(model)):
             if table.row_count:

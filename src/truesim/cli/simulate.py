@@ -27,7 +27,7 @@ CHUNKS = 50
 
 def simulate(
     robot: Robot,
-    seconds: Annotated[float, typer.Option(help="How long to simulate [s].", show_default=False)],
+    seconds: Annotated[float, typer.Option(help="How long to simulate, in seconds.", show_default=False)],
     out: Annotated[Path, typer.Option(help="Where to write the motion (CSV).")] = Path("traj.csv"),
     controls: Annotated[
         Path | None,
@@ -41,7 +41,7 @@ def simulate(
         typer.Option("--start-from-log", help="Start where the controls' log starts (its qpos/ and qvel/ columns)."),
     ] = False,
     timestep: Annotated[
-        float | None, typer.Option(help="Time step [s]; the file's if not given.", show_default=False)
+        float | None, typer.Option(help="Time step in seconds; the file's if not given.", show_default=False)
     ] = None,
     integrator: Annotated[
         str | None, typer.Option(help=f"One of {', '.join(INTEGRATORS)}; the file's if not given.", show_default=False)
@@ -86,7 +86,7 @@ def _simulator(model: Model, timestep: float | None, integrator: str | None, smo
 def _commands(model: Model, log: Log | None, time: np.ndarray) -> np.ndarray:
     """Controls at each step; zero where there is no log or no column for an actuator."""
     commands = np.zeros((len(time), model.nu))
-    if log is None:
+    if log is None or not model.nu:
         return commands
     given = [name for name in log.columns if name.startswith("ctrl/")]
     expected = command_columns(model)
@@ -94,9 +94,7 @@ def _commands(model: Model, log: Log | None, time: np.ndarray) -> np.ndarray:
         if name not in expected:
             raise unknown_name("actuator column", name, expected)
     if not given:
-        raise TruesimError(
-            f"{log.name} has no column ctrl/<actuator>; expected some of {', '.join(expected) or 'none'}."
-        )
+        raise TruesimError(f"{log.name} has no column ctrl/<actuator>; expected some of {', '.join(expected)}.")
     held = log.held(given, time + log.time[0])
     if not np.all(np.isfinite(held)):
         raise TruesimError(f"A ctrl/ column of {log.name} has missing values: fill or cut them before driving a robot.")

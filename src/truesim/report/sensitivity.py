@@ -34,7 +34,9 @@ def sensitivity_figure(
     )
     for k, points in enumerate(skeleton):
         shade = 0.25 + 0.75 * k / max(len(skeleton) - 1, 1)
-        figure.add_trace(_line(points, f"rgba(60,60,70,{shade:.2f})", 6, "the arm", k == len(skeleton) - 1), 1, 1)
+        figure.add_trace(
+            _line(points, f"rgba(60,60,70,{shade:.2f})", 7, "the arm, darker later", k == len(skeleton) - 1), 1, 1
+        )
     figure.add_trace(_line(path, "#edae49", 5, "path of the tip", True), 1, 1)
     for axis, colour, row in zip(AXES, COLOURS, derivative, strict=True):
         figure.add_trace(go.Bar(x=names, y=row, name=f"end {axis}", marker_color=colour), 1, 2)
@@ -42,7 +44,13 @@ def sensitivity_figure(
         template="plotly_white",
         font={"family": "sans-serif", "size": 14},
         margin={"l": 20, "r": 20, "t": 60, "b": 40},
-        scene={"aspectmode": "data", "xaxis_title": "x [m]", "yaxis_title": "y [m]", "zaxis_title": "z [m]"},
+        scene={
+            "aspectmode": "data",
+            "xaxis_title": "x [m]",
+            "yaxis_title": "y [m]",
+            "zaxis_title": "z [m]",
+            "camera": {"eye": {"x": 1.6, "y": -1.3, "z": 0.4}},
+        },
         legend={"orientation": "h", "y": -0.05},
         barmode="group",
     )
