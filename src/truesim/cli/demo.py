@@ -37,7 +37,8 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Pa
         f"Simulated {SECONDS:g} s and differentiated it in every mass: {seconds:.1f} s, compilation included."
     )
     console.print(_table(model, derivative))
-    figure = sensitivity_figure(_tip(model, motion), _skeletons(model, motion), model.bodies.names, derivative)
+    tip = np.asarray(_tip(model, motion))
+    figure = sensitivity_figure(tip, _skeletons(model, motion), model.bodies.names, derivative)
     out.mkdir(parents=True, exist_ok=True)
     page = out / "arm.html"
     figure.write_html(page, include_plotlyjs=True, default_height="95vh")

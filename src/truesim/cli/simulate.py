@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from truesim.cli.arguments import FloatingBase, Robot
 from truesim.core.errors import TruesimError, unknown_name
-from truesim.core.results import RESULTS
+from truesim.core.results import RESULTS, message
 from truesim.data import Log, command_columns, position_columns, read_log, sensor_columns, velocity_columns, write_log
 from truesim.formats import load
 from truesim.model.model import Model
@@ -163,11 +163,11 @@ def _report(trajectory: Trajectory, out: Path, done: int, steps: int) -> None:
     if not np.all(finite):
         when = trajectory.time[np.argmin(finite)]
         raise TruesimError(
-            f"{RESULTS[RESULTS.not_finite]} It happened at {when:g} s; {out} holds the motion up to there."
+            f"{message(RESULTS.not_finite)} It happened at {when:g} s; {out} holds the motion up to there."
         )
     console.print(f"Simulated {trajectory.time[-1]:g} s in {done} steps of {trajectory.time[1]:g} s: {out}")
     rough = int(np.sum(trajectory.info.result._value == RESULTS.constraints_not_converged._value))
     if rough:
-        console.print(f"In {rough} of them: {RESULTS[RESULTS.constraints_not_converged]}")
+        console.print(f"In {rough} of them: {message(RESULTS.constraints_not_converged)}")
     if done < steps:
         console.print(f"Interrupted after {done} of {steps} steps.")

@@ -99,7 +99,7 @@ def unit(model: Model, path: Path) -> str:
 
 def _quantities(module: eqx.Module) -> dict[str, str]:
     """Fields of a module that are physical quantities, with their units."""
-    fields = dataclasses.fields(module)  # type: ignore[arg-type]
+    fields = dataclasses.fields(module)
     return {f.name: f.metadata["unit"] for f in fields if "unit" in f.metadata}
 
 
