@@ -123,7 +123,7 @@ def _run(simulator: Simulator, state: State, commands: np.ndarray) -> tuple[Traj
     ) as bar:
         task = bar.add_task("compiling", total=len(padded) // chunk)
         try:
-            for part in padded.reshape(-1, chunk, padded.shape[1]):
+            for part in np.split(padded, len(padded) // chunk):
                 piece = jax.block_until_ready(advance(simulator, state, part))
                 pieces.append(jax.tree.map(np.asarray, piece))
                 state = State(piece.q[-1], piece.v[-1], piece.time[-1])

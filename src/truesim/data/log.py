@@ -43,13 +43,13 @@ def read_log(path: str | os.PathLike[str]) -> Log:
         raise FileError(f"{path.name} cannot be read as a table: {str(error).splitlines()[0]}.") from None
     if "time" not in table.columns:
         raise FileError(f"{path.name} has no column 'time'; its columns are {', '.join(table.columns[:8])}.")
+    if table.is_empty():
+        raise FileError(f"{path.name} has no samples.")
     text = [name for name, kind in table.schema.items() if not kind.is_numeric()]
     if "time" in text:
         raise FileError(f"The column 'time' of {path.name} does not hold numbers.")
     columns = {name: table[name].cast(pl.Float64).to_numpy() for name in table.columns if name not in text}
     time = columns.pop("time")
-    if len(time) == 0:
-        raise FileError(f"{path.name} has no samples.")
     if not np.all(np.isfinite(time)) or np.any(np.diff(time) < 0):
         row = int(np.argmax(~np.isfinite(time) | (np.diff(time, prepend=-np.inf) < 0)))
         raise FileError(f"Time goes backwards or is missing in row {row + 2} of {path.name}.")
