@@ -23,7 +23,8 @@ def test_says_what_is_not_simulated(truesim, tmp_path):
     """Tendons, contact and fluids are listed."""
     (tmp_path / "r.xml").write_text(
         '<mujoco><option density="1000"/><worldbody><geom type="plane" size="1 1 1"/><body name="b"><joint name="j"/>'
-        '<geom size=".1"/></body></worldbody><tendon><fixed name="T"><joint joint="j" coef="1"/></fixed></tendon></mujoco>'
+        '<geom size=".1"/></body></worldbody><tendon><fixed name="T"><joint joint="j" coef="1"/></fixed></tendon>'
+        "</mujoco>"
     )
     outcome = truesim("inspect", "r.xml")
     assert outcome.code == 0

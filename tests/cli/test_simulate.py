@@ -62,7 +62,9 @@ def test_never_writes_over_a_file_unasked(truesim, arm, tmp_path):
 
 def test_a_motion_that_explodes_is_reported(truesim, arm, tmp_path):
     """Infinite states are an error, with the time; the file keeps the motion up to there."""
-    outcome = truesim("simulate", arm, "--seconds", 300, "--timestep", 0.6, "--integrator", "RK4")
+    write_controls(tmp_path / "log.csv")
+    options = ["--controls", "log.csv", "--timestep", 0.6, "--integrator", "RK4"]
+    outcome = truesim("simulate", arm, "--seconds", 300, *options)
     assert outcome.code == 2
     assert "time step is too large" in outcome.err
     assert (tmp_path / "traj.csv").exists()
