@@ -35,3 +35,9 @@ def test_links_lead_somewhere():
     for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *ROOT.glob("docs/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_list_of_public_names_is_up_to_date():
+    """docs/api.md is what `make docs` writes."""
+    build = runpy.run_path(str(ROOT / "docs" / "build.py"))
+    assert (ROOT / "docs" / "api.md").read_text() == build["page"](), "run `make docs`"
