@@ -86,7 +86,7 @@ def inverse_weights(model: Model) -> Float[Array, "nv"]:
 
 def _friction_rows(model: Model, links: list[Link], v: Array, weight: Array, least: Array) -> Rows:
     """A row of dry friction for every degree of freedom of these joints."""
-    dofs = np.concatenate([np.arange(link.v.start, link.v.stop) for link in links])
+    dofs = np.concatenate([np.arange(link.v_start, link.v.stop) for link in links])
     j = np.concatenate([np.full(link.kind.nv, link.joint) for link in links])
     solimp = model.joints.solimpfriction[j]
     _, b = _spring(model.joints.solreffriction[j], solimp, least)
@@ -101,7 +101,7 @@ def _limit_rows(model: Model, links: list[Link], state: tuple[Array, Array], wei
     sides = [side for link in links for side in _sides(model, link, q)]
     distance, J = (jnp.stack(part) for part in zip(*sides, strict=True))
     j = np.concatenate([np.full(1 if link.kind == BALL else 2, link.joint) for link in links])
-    dofs = np.array([next(link.v.start for link in links if link.joint == joint) for joint in j])
+    dofs = np.array([next(link.v_start for link in links if link.joint == joint) for joint in j])
     margin, solimp = jnp.asarray(model.joints.margin)[j], model.joints.solimplimit[j]
     k, b = _spring(model.joints.solreflimit[j], solimp, least)
     impedance = _impedance(solimp, distance - margin)
@@ -117,8 +117,8 @@ def _sides(model: Model, link: Link, q: Array) -> list[tuple[Array, Array]]:
         turn = quaternion_log(normalise(q[link.q]))
         angle = jnp.sqrt(jnp.maximum(turn @ turn, 1e-30))
         return [(jnp.maximum(low, high) - angle, jnp.zeros(model.nv).at[link.v].set(-turn / angle))]
-    unit = jnp.eye(model.nv)[link.v.start]
-    return [(q[link.q.start] - low, unit), (high - q[link.q.start], -unit)]
+    unit = jnp.eye(model.nv)[link.v_start]
+    return [(q[link.q_start] - low, unit), (high - q[link.q_start], -unit)]
 
 
 def _spring(
