@@ -171,7 +171,7 @@ def _sensors(m: mujoco.MjModel) -> tuple[Sensor, ...]:
         sensors.append(
             Sensor(
                 name=name,
-                kind=joints.kinds[j] if j >= 0 else FIXED,
+                kind=kind,
                 object_kind=objects,
                 object=actuators[target] if objects == "actuator" else _shift(objects, target),
                 reference_kind=reference,
