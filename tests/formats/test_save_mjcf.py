@@ -182,7 +182,8 @@ def test_windows_line_ends_and_encoding_stay(tmp_path):
 def test_what_an_include_holds_goes_to_the_sidecar(tmp_path):
     """A joint in an included file is not edited in the wrong place: the sidecar keeps it, and says so."""
     (tmp_path / "part.xml").write_text('<mujoco><body name="b"><joint name="j"/><geom size=".1"/></body></mujoco>')
-    main = '<mujoco><worldbody><include file="part.xml"/><body name="c"><joint/><geom size=".1"/></body></worldbody></mujoco>'
+    body = '<body name="c"><joint/><geom size=".1"/></body>'
+    main = f'<mujoco><worldbody><include file="part.xml"/>{body}</worldbody></mujoco>'
     (tmp_path / "main.xml").write_text(main)
     model = changed(load(tmp_path / "main.xml"), {"joints/j.damping": 2.0, "joints/joint1.damping": 3.0})
     said = save(model, tmp_path / "main.xml")

@@ -1,7 +1,6 @@
 """What differs between two models, number by number."""
 
 import functools
-from collections.abc import Iterator
 
 import equinox as eqx
 import numpy as np
@@ -46,20 +45,11 @@ def rounded_off(model: Model, base: Model) -> Model:
     return model
 
 
-def settled(model: Model, base: Model) -> Model:
-    """The base with the model's values at the paths that still differ."""
-    target = base
-    for path in differing(model, base):
-        target = paths.write(target, path, np.asarray(paths.read(model, path), dtype=float))
-    return target
-
-
-def parts(changed: list[paths.Path]) -> Iterator[list[paths.Path]]:
-    """The paths of one object after the other."""
-    objects: dict[tuple, list[paths.Path]] = {}
+def with_values(base: Model, model: Model, changed: list[paths.Path]) -> Model:
+    """The base with the model's values at these paths."""
     for path in changed:
-        objects.setdefault((path.group, path.index), []).append(path)
-    yield from objects.values()
+        base = paths.write(base, str(path), np.asarray(paths.read(model, path), dtype=float))
+    return base
 
 
 def check_structure(model: Model, base: Model) -> None:
