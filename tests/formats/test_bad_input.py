@@ -38,11 +38,12 @@ MJCF = {
     "negative mass": (ARM.replace('"2.0"', '"-2"'), "inertial of body 'upper' has mass='-2', .* not be negative"),
     "zero mass": (
         ARM.replace('"2.0"', '"0"'),
-        "element 'upper': mass and inertia of moving bodies must be larger than 1e-15; give",
+        "element 'upper': mass and .* larger than 1e-15; give the body",
     ),
     "not a number": (ARM.replace('"2.0"', '"two"'), "line 13, element 'inertial': bad format in attribute 'mass'"),
     "triangle": (ARM.replace("0.02 0.02 0.005", "0.02 0.02 0.5"), r"element 'upper': inertia must satisfy A \+ B >= C"),
     "unknown attribute": (ARM.replace("gear=", "geer="), "line 28, element 'motor': .*unrecognized attribute: 'geer'"),
+    "missing include": (ARM.replace("<worldbody>", '<include file="no.xml"/><worldbody>'), "opening file '.*no.xml'"),
     "unknown joint": (ARM.replace('joint="wrist" kp', 'joint="wirst" kp'), "element 'servo': .*wirst"),
 }
 
@@ -92,17 +93,19 @@ def test_a_floating_base_needs_something_to_float():
 
 
 MESH = """<mujoco><asset><mesh name="shell" file="gone.stl"/><texture name="wood" type="2d" file="gone.png"/>
-  <material name="m" texture="wood"/></asset><worldbody><body name="box">{inertial}<joint/>
+  <material name="m" texture="wood"/><hfield name="land" file="gone.bin" size="1 1 1 1"/></asset>
+  <worldbody><geom type="hfield" hfield="land"/><body name="box">{inertial}<joint/>
   <geom type="mesh" mesh="shell" material="m"/></body></worldbody></mujoco>"""
 
 
 def test_a_missing_mesh_for_drawing_is_listed():
-    """A mesh and a texture that only drawing needs are set aside."""
+    """A mesh, a texture and a height field that only drawing and contact need are set aside."""
     inertial = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
     model = loads(MESH.format(inertial=inertial), path="/nowhere/box.xml")
     assert [str(finding) for finding in model.findings] == [
         "mesh 'shell': file '/nowhere/gone.stl' is not there: 1 geom(s) left out",
-        "texture 'wood': file '/nowhere/gone.png' is not there: it is not drawn",
+        "hfield 'land': file '/nowhere/gone.bin' is not there: 1 geom(s) left out",
+        "texture 'wood': file '/nowhere/gone.png' is not there",
     ]
     assert model.bodies.mass.tolist() == [1.0]
 
@@ -150,3 +153,6 @@ def test_saving_refuses_what_it_cannot_do(arm, tmp_path):
         save(arm, tmp_path / "no" / "arm.xml")
     with pytest.raises(TruesimError, match="did not come from a file or text"):
         save(dataclasses.replace(arm, source=None), tmp_path / "arm.xml")
+    joints = dataclasses.replace(arm.joints, limited=(False,) * 3)
+    with pytest.raises(TruesimError, match="The 'limited' of the joints differ from the file; only numbers"):
+        save(dataclasses.replace(arm, joints=joints), tmp_path / "arm.xml")

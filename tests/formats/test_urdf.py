@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 
 from tests.formats.conftest import LEG
-from truesim.formats import load, loads
+from truesim.formats import load, loads, save
 from truesim.formats.urdf_geometry import find_file
-
-TRIANGLES = (
-    "solid s\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid"
-)
 
 
 def said(model):
@@ -112,7 +108,7 @@ def test_packages_are_found(tmp_path, monkeypatch, how):
     for folder in (home / "meshes", robots):
         folder.mkdir(parents=True)
     mesh = home / "meshes" / "a b.stl"
-    mesh.write_text(TRIANGLES)
+    mesh.touch()
     if how == "manifest above":
         (home / "package.xml").write_text("<package><name>bot</name></package>")
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path) if how == "ROS_PACKAGE_PATH" else "")
@@ -126,3 +122,10 @@ def test_the_format_is_told_by_the_root_element(tmp_path):
     """A URDF in a file called `.xml` is a URDF."""
     (tmp_path / "leg.xml").write_text(LEG)
     assert load(tmp_path / "leg.xml").source.format == "urdf"
+
+
+def test_a_urdf_called_xml_stays_a_urdf(tmp_path):
+    """Saving over the user's own file keeps its format, whatever its suffix says."""
+    (tmp_path / "leg.xml").write_text(LEG)
+    save(load(tmp_path / "leg.xml"), tmp_path / "leg.xml")
+    assert (tmp_path / "leg.xml").read_text() == LEG

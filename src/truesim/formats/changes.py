@@ -1,5 +1,6 @@
 """What differs between two models, number by number."""
 
+import dataclasses
 import functools
 
 import equinox as eqx
@@ -53,10 +54,15 @@ def with_values(base: Model, model: Model, changed: list[paths.Path]) -> Model:
 
 
 def check_structure(model: Model, base: Model) -> None:
-    """Refuse a model that has other objects than its source file."""
+    """Refuse a model whose names, kinds or flags are not those of its source file."""
     for group in paths.GROUPS:
-        if getattr(model, group).names != getattr(base, group).names:
-            raise TruesimError(f"The {group} of the model are no longer those of its file; only numbers can be saved.")
+        mine, theirs = getattr(model, group), getattr(base, group)
+        for field in dataclasses.fields(mine):
+            number = "unit" in field.metadata
+            if not number and field.name != "meshes" and getattr(mine, field.name) != getattr(theirs, field.name):
+                raise TruesimError(
+                    f"The {field.name!r} of the {group} differ from the file; only numbers can be saved."
+                )
 
 
 def _fields(model: Model) -> list[tuple[str | None, str]]:

@@ -32,13 +32,11 @@ def save(model: Model, path: str | os.PathLike[str]) -> tuple[Finding, ...]:
         path: Where to write; its suffix says in which format.
     """
     path = Path(path)
-    if path.suffix not in SUFFIXES:
-        raise FileError(f"Cannot tell the format of {path.name!r}: end it in .xml for MJCF or in .urdf for URDF.")
     if model.source is None:
         raise TruesimError("This model did not come from a file or text, so there is nothing to write into.")
     if not path.absolute().parent.is_dir():
         raise FileError(f"There is no folder {str(path.parent)!r} to save {path.name!r} in.")
-    if SUFFIXES[path.suffix] == model.source.format:
+    if _format(path, model.source) == model.source.format:
         text, left, lost = _into_own_text(model, model.source)
         lost += _moved_away(model.source, path)
     else:
@@ -48,12 +46,22 @@ def save(model: Model, path: str | os.PathLike[str]) -> tuple[Finding, ...]:
     return lost
 
 
+def _format(path: Path, source: Source) -> str:
+    """The format to write: the source's own in its own file, else what the suffix says."""
+    if path.absolute() == source.path:
+        return source.format
+    if path.suffix not in SUFFIXES:
+        raise FileError(f"Cannot tell the format of {path.name!r}: end it in .xml for MJCF or in .urdf for URDF.")
+    return SUFFIXES[path.suffix]
+
+
 def _into_own_text(model: Model, source: Source) -> tuple[str, list[paths.Path], tuple[Finding, ...]]:
     """The source text with the changes, the paths that it did not take, and what to say about them."""
     base = _read(source.text, source)
     check_structure(model, base)
     text, left = _write_into(source.text, source, rounded_off(model, base))
-    return text, left, _in_sidecar(left)
+    lost = () if model.options == base.options else (Finding("options", "changed options are not written", "warning"),)
+    return text, left, lost + _in_sidecar(left)
 
 
 def _into_other_format(model: Model, path: Path) -> tuple[str, list[paths.Path], tuple[Finding, ...]]:
@@ -70,14 +78,23 @@ def _into_other_format(model: Model, path: Path) -> tuple[str, list[paths.Path],
 
 
 def _write_into(text: str, source: Source, model: Model) -> tuple[str, list[paths.Path]]:
-    """The text edited until it gives the model, and the paths at which it still does not."""
-    base = _read(text, source)
+    """The text edited until it gives the model, and the paths at which it does not: there it stays as it was."""
+    start = _read(text, source)
+    edited, base = _repeated(text, source, start, model)
+    left = differing(model, base)
+    if set(left) & set(differing(base, start)):
+        edited, base = _repeated(text, source, start, with_values(model, start, left))
+    return edited, differing(model, base)
+
+
+def _repeated(text: str, source: Source, base: Model, model: Model) -> tuple[str, Model]:
+    """The text after as many passes as change it, and the model that it gives."""
     for _ in range(PASSES):
         edited, base = _edited(text, source, base, model, differing(model, base))
         if edited == text:
             break
         text = edited
-    return text, differing(model, base)
+    return text, base
 
 
 def _edited(text: str, source: Source, base: Model, model: Model, changed: list[paths.Path]) -> tuple[str, Model]:
@@ -117,7 +134,7 @@ def _in_sidecar(left: list[paths.Path]) -> tuple[Finding, ...]:
 def _moved_away(source: Source, path: Path) -> tuple[Finding, ...]:
     """A warning if the text names files relative to a folder that it no longer stands in."""
     names_files = "file=" in source.text or "filename=" in source.text
-    if not names_files or path.absolute().parent == source.path.absolute().parent:
+    if not names_files or path.absolute().parent == source.path.parent:
         return ()
     message = f"its meshes and included files are still looked for relative to it, but lie beside {source.path}"
     return (Finding(path.name, message, "warning"),)
