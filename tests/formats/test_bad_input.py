@@ -55,6 +55,15 @@ def test_bad_mjcf(text, message, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_what_mujoco_says_is_noted(capfd, tmp_path, monkeypatch):
+    """MuJoCo's warning about a number that we do not use becomes a note; it neither prints nor logs to a file."""
+    monkeypatch.chdir(tmp_path)
+    model = loads(ARM.replace("<worldbody>", '<custom><numeric name="n" data="nan"/></custom><worldbody>'))
+    notes = [str(finding) for finding in model.findings if finding.severity == "note"]
+    assert notes == ["robot.xml: MuJoCo says: XML contains a 'NaN'. Please check it carefully."]
+    assert (capfd.readouterr(), list(tmp_path.iterdir())) == (("", ""), [])
+
+
 URDF = {
     "negative mass": (LEG.replace('"3.0"', '"-3"'), "<inertial> of link 'hip' has mass -3 kg, .* not be negative"),
     "NaN mass": (LEG.replace('"3.0"', '"nan"'), "<mass> of link 'hip' has value='nan', which is not finite"),

@@ -163,6 +163,7 @@ def test_settotalmass_follows(tmp_path):
     model = loads(text, path="two.xml")
     heavier = changed(model, {"bodies/b.mass": model.bodies.mass[1] + 1})
     text, back = saved(heavier, tmp_path)
+    assert text.count("<inertial") == 1
     assert float(re.search('settotalmass="(.*?)"', text)[1]) == pytest.approx(11, rel=1e-15)
     assert differences(heavier, back) == []
 
