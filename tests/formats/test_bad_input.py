@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from tests.formats.conftest import ARM, LEG
+from tests.formats.conftest import ARM, LEG, changed
 from truesim.core.errors import FileError, TruesimError
 from truesim.formats import load, loads, save
 
@@ -162,6 +162,8 @@ def test_saving_refuses_what_it_cannot_do(arm, tmp_path):
         save(arm, tmp_path / "no" / "arm.xml")
     with pytest.raises(TruesimError, match="did not come from a file or text"):
         save(dataclasses.replace(arm, source=None), tmp_path / "arm.xml")
+    with pytest.raises(TruesimError, match=r"bodies/hand\.mass is nan; only finite numbers can be saved"):
+        save(changed(arm, {"bodies/hand.mass": float("nan")}), tmp_path / "arm.xml")
     joints = dataclasses.replace(arm.joints, limited=(False,) * 3)
     with pytest.raises(TruesimError, match="The 'limited' of the joints differ from the file; only numbers"):
         save(dataclasses.replace(arm, joints=joints), tmp_path / "arm.xml")

@@ -53,6 +53,13 @@ def with_values(base: Model, model: Model, changed: list[paths.Path]) -> Model:
     return base
 
 
+def check_finite(model: Model) -> None:
+    """Refuse a model with numbers that no file can give back."""
+    for path in paths.paths(model):
+        if not np.all(np.isfinite(value := np.asarray(paths.read(model, path)))):
+            raise TruesimError(f"{path} is {value.tolist()}; only finite numbers can be saved.")
+
+
 def check_structure(model: Model, base: Model) -> None:
     """Refuse a model whose names, kinds or flags are not those of its source file."""
     for group in paths.GROUPS:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from truesim.core.errors import FileError, TruesimError
 from truesim.formats import sidecar
-from truesim.formats.changes import check_structure, differing, rounded_off, with_values
+from truesim.formats.changes import check_finite, check_structure, differing, rounded_off, with_values
 from truesim.formats.export import EXPORTERS, kept_by_urdf
 from truesim.formats.load import loads
 from truesim.formats.mjcf_edit import edit_mjcf
@@ -36,6 +36,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> tuple[Finding, ...]:
         raise TruesimError("This model did not come from a file or text, so there is nothing to write into.")
     if not path.absolute().parent.is_dir():
         raise FileError(f"There is no folder {str(path.parent)!r} to save {path.name!r} in.")
+    check_finite(model)
     if _format(path, model.source) == model.source.format:
         text, left, lost = _into_own_text(model, model.source)
         lost += _moved_away(model.source, path)
