@@ -3,15 +3,17 @@
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 
 from truesim.core.typing import Array, Float
 from truesim.dynamics.inverse import inverse_dynamics
 from truesim.dynamics.kinematics import link_velocities
 from truesim.dynamics.links import JointFrames, joined, joint_frames, link_inertias, per_dof, per_link
 from truesim.model.model import Model
-from truesim.numerics.dense import solve_positive
-from truesim.spatial.transform import Pose, cross_force
+from truesim.numerics import dense
+from truesim.spatial.transform import cross_force
 
 
 class Factors(NamedTuple):
@@ -75,46 +77,44 @@ def _articulated_body(
     rotor = per_dof(model, model.joints.armature)
     if added_inertia is not None:
         rotor = rotor + added_inertia
-    pA = [cross_force(V, I @ V) for I, V in zip(inertias, V, strict=True)]
+    pA = jax.vmap(cross_force)(V, jnp.einsum("lij,lj->li", jnp.stack(inertias), V))
     if external is not None:
-        for body, i in enumerate(model.topology.body_link):
-            pA[i] = pA[i] - external[body]
+        pA = pA.at[np.array(model.topology.body_link)].add(-external)
 
-    def inward(total: tuple, X: Pose, S: Array, c: Array, tau: Array, rotor: Array) -> tuple[tuple, tuple]:
+    def inward(total: tuple, X: Array, S: Array, c: Array, tau: Array, rotor: Array) -> tuple[tuple, tuple]:
         IA, pA = total
         U = IA @ S
         D = S.T @ U + jnp.diag(rotor)
         u = tau - S.T @ pA
-        K = solve_positive(D, U.T).T
+        K = dense.solve(D, U.T).T
         Ia = IA - K @ U.T
         pa = pA + Ia @ c + K @ u
-        return (U, D, u), (X.inertia(Ia), X.force(pa))
+        return (U, D, u), (X.T @ Ia @ X, X.T @ pa)
 
-    swept = model.topology.up(
-        inward, list(zip(inertias, pA, strict=True)), *frames, c, per_link(model, tau), per_link(model, rotor)
-    )
+    start = list(zip(inertias, pA, strict=True))
+    swept = model.topology.up(inward, start, *frames, list(c), per_link(model, tau), per_link(model, rotor))
 
-    def outward(parent: tuple, X: Pose, S: Array, c: Array, swept: tuple) -> tuple[Array, Array]:
+    def outward(parent: tuple, X: Array, S: Array, c: Array, swept: tuple) -> tuple[Array, Array]:
         U, D, u = swept
-        A = X.motion(parent[0]) + c
-        a = solve_positive(D, u - U.T @ A)
+        A = X @ parent[0] + c
+        a = dense.solve(D, u - U.T @ A)
         return A + S @ a, a
 
     world = (jnp.concatenate([jnp.zeros(3), -jnp.asarray(model.gravity)]), jnp.zeros(0))
-    a = joined([a for _, a in model.topology.down(outward, world, *frames, c, swept)])
+    a = joined([a for _, a in model.topology.down(outward, world, *frames, list(c), swept)])
     return a, Factors(frames, U=[U for U, _, _ in swept], D=[D for _, D, _ in swept])
 
 
 def solve(model: Model, factors: Factors, tau: Float[Array, "nv"]) -> Float[Array, "nv"]:
     """`M^-1 tau` in two sweeps over the articulated-body factors."""
 
-    def inward(p: Array, X: Pose, S: Array, U: Array, D: Array, tau: Array) -> tuple[Array, Array]:
+    def inward(p: Array, X: Array, S: Array, U: Array, D: Array, tau: Array) -> tuple[Array, Array]:
         u = tau - S.T @ p
-        return u, X.force(p + U @ solve_positive(D, u))
+        return u, X.T @ (p + U @ dense.solve(D, u))
 
-    def outward(parent: tuple, X: Pose, S: Array, U: Array, D: Array, u: Array) -> tuple[Array, Array]:
-        A = X.motion(parent[0])
-        a = solve_positive(D, u - U.T @ A)
+    def outward(parent: tuple, X: Array, S: Array, U: Array, D: Array, u: Array) -> tuple[Array, Array]:
+        A = X @ parent[0]
+        a = dense.solve(D, u - U.T @ A)
         return A + S @ a, a
 
     frames, U, D = factors

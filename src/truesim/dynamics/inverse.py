@@ -1,12 +1,14 @@
 """Inverse dynamics: the recursive Newton-Euler algorithm (Featherstone, table 5.1)."""
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
 from truesim.core.typing import Array, Float
 from truesim.dynamics.kinematics import link_accelerations, link_velocities
 from truesim.dynamics.links import JointFrames, joined, joint_frames, link_inertias, per_dof
 from truesim.model.model import Model
-from truesim.spatial.transform import Pose, cross_force
+from truesim.spatial.transform import cross_force
 
 
 def inverse_dynamics(
@@ -31,19 +33,18 @@ def inverse_dynamics(
     frames = joint_frames(model, q)
     V, c = link_velocities(model, frames, q, v)
     A = link_accelerations(model, frames, c, a, -jnp.asarray(model.gravity))
-    I = link_inertias(model)
-    forces = [I[i] @ A[i] + cross_force(V[i], I[i] @ V[i]) for i in range(len(I))]
+    I = jnp.stack(link_inertias(model))
+    F = jnp.einsum("lij,lj->li", I, A) + jax.vmap(cross_force)(V, jnp.einsum("lij,lj->li", I, V))
     if external is not None:
-        for body, i in enumerate(model.topology.body_link):
-            forces[i] = forces[i] - external[body]
-    return joint_forces(model, frames, forces) + per_dof(model, model.joints.armature) * a
+        F = F.at[np.array(model.topology.body_link)].add(-external)
+    return joint_forces(model, frames, list(F)) + per_dof(model, model.joints.armature) * a
 
 
 def joint_forces(model: Model, frames: JointFrames, forces: list[Float[Array, "6"]]) -> Float[Array, "nv"]:
     """Force of every joint that holds these link forces in balance (the inward pass): `tau = S^T f`."""
 
-    def inward(f: Array, X: Pose, S: Array) -> tuple[Array, Array]:
-        return S.T @ f, X.force(f)
+    def inward(f: Array, X: Array, S: Array) -> tuple[Array, Array]:
+        return S.T @ f, X.T @ f
 
     return joined(model.topology.up(inward, forces, *frames))
 

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from truesim.core.typing import Array, Float
 from truesim.dynamics.kinematics import link_poses
-from truesim.dynamics.links import joint_frames
+from truesim.dynamics.links import motion_subspaces
 from truesim.model.model import Model
 
 
@@ -22,14 +22,13 @@ def point_jacobian(model: Model, q: Float[Array, "nq"], body: int, point: Float[
         body: Index of the body.
         point: The point in the body's frame [m].
     """
-    frames = joint_frames(model, q)
-    poses = link_poses(model, frames)
+    poses, S = link_poses(model, q), motion_subspaces(model, q)
     target = model.topology.body_link[body]
     p = poses[target].point(point)
     J = jnp.zeros((6, model.nv))
     for i in model.topology.ancestors(target):
-        R, S = poses[i].rotation, frames.S[i]
-        angular = R @ S[:3]
-        linear = R @ S[3:] + jnp.cross(angular.T, p - poses[i].translation).T
+        R = poses[i].rotation
+        angular = R @ S[i][:3]
+        linear = R @ S[i][3:] + jnp.cross(angular.T, p - poses[i].translation).T
         J = J.at[:, model.topology.links[i].v].set(jnp.concatenate([angular, linear]))
     return J

@@ -11,7 +11,7 @@ from truesim.model.model import Model
 def kinetic_energy(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, ""]:
     """Kinetic energy `1/2 v^T M v`, rotors included [J]."""
     V, _ = link_velocities(model, joint_frames(model, q), q, v)
-    bodies = sum(V @ I @ V for V, I in zip(V, link_inertias(model), strict=True))
+    bodies = jnp.einsum("li,lij,lj->", V, jnp.stack(link_inertias(model)), V)
     return 0.5 * (bodies + per_dof(model, model.joints.armature) @ v**2)
 
 
@@ -28,9 +28,8 @@ def centre_of_mass(model: Model, q: Float[Array, "nq"]) -> Float[Array, "3"]:
 
 def momentum(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "6"]:
     """Angular [N m s] and linear [N s] momentum of all bodies about the world's origin; rotors not included."""
-    frames = joint_frames(model, q)
-    V, _ = link_velocities(model, frames, q, v)
-    momenta = zip(link_poses(model, frames), link_inertias(model), V, strict=True)
+    V, _ = link_velocities(model, joint_frames(model, q), q, v)
+    momenta = zip(link_poses(model, q), link_inertias(model), V, strict=True)
     return sum((X.force(I @ V) for X, I, V in momenta), start=jnp.zeros(6))
 
 

@@ -106,17 +106,14 @@ def _topology(m: mujoco.MjModel, joints: Joints) -> Topology:
         first, count = int(m.body_jntadr[b]), int(m.body_jntnum[b])
         own = range(first, first + count) if count else (-1,)
         for j in own:
-            kind = joints.kinds[j] if j >= 0 else FIXED
-            q = int(m.jnt_qposadr[j]) if j >= 0 else 0
-            v = int(m.jnt_dofadr[j]) if j >= 0 else 0
             links.append(
                 Link(
                     parent=parent,
                     body=b - 1,
                     joint=j,
-                    kind=kind,
-                    q=slice(q, q + kind.nq),
-                    v=slice(v, v + kind.nv),
+                    kind=joints.kinds[j] if j >= 0 else FIXED,
+                    q_start=int(m.jnt_qposadr[j]) if j >= 0 else 0,
+                    v_start=int(m.jnt_dofadr[j]) if j >= 0 else 0,
                     first=j == own[0],
                     last=j == own[-1],
                 )

@@ -70,6 +70,15 @@ def sensor_simulated(m: mujoco.MjModel, i: int) -> bool:
         return False
     if m.sensor_refid[i] >= 0 and mujoco.mjtObj(m.sensor_reftype[i]) not in OBJECT_KINDS:
         return False
+    oriented = SENSOR_KINDS[mujoco.mjtSensor(m.sensor_type[i])] in (
+        "framequat",
+        "framexaxis",
+        "frameyaxis",
+        "framezaxis",
+    )
+    inertial = mujoco.mjtObj.mjOBJ_BODY
+    if (oriented and m.sensor_objtype[i] == inertial) or (m.sensor_refid[i] >= 0 and m.sensor_reftype[i] == inertial):
+        return False  # principal axes: an orientation that inertia alone does not fix
     if m.sensor_objtype[i] == mujoco.mjtObj.mjOBJ_ACTUATOR:
         return int(m.sensor_objid[i]) in simulated_actuators(m)
     return True

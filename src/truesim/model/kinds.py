@@ -13,7 +13,9 @@ import jax.numpy as jnp
 from truesim.core.typing import Array, Float
 from truesim.spatial.rotation import (
     normalise,
+    quaternion_conjugate,
     quaternion_exp,
+    quaternion_log,
     quaternion_matrix,
     quaternion_product,
     rotation_about,
@@ -48,6 +50,10 @@ class AbstractJointKind(abc.ABC):
     def integrate(self, q: Float[Array, "nq"], dq: Float[Array, "nv"]) -> Float[Array, "nq"]:
         """The coordinate after moving from `q` along `dq` (velocity times time)."""
         return q + dq
+
+    def difference(self, q: Float[Array, "nq"], start: Float[Array, "nq"]) -> Float[Array, "nv"]:
+        """The `dq` that leads from `start` to `q`: the inverse of `integrate`."""
+        return q - start
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)
@@ -112,6 +118,10 @@ class Ball(AbstractJointKind):
         """`q exp(dq)`, kept at unit length."""
         return normalise(quaternion_product(q, quaternion_exp(dq)))
 
+    def difference(self, q: Float[Array, "nq"], start: Float[Array, "nq"]) -> Float[Array, "nv"]:
+        """`log(start^-1 q)` [rad]."""
+        return quaternion_log(quaternion_product(quaternion_conjugate(normalise(start)), normalise(q)))
+
 
 class Free(AbstractJointKind):
     """Unconstrained motion; position [m] and unit quaternion in the world."""
@@ -137,6 +147,10 @@ class Free(AbstractJointKind):
     def integrate(self, q: Float[Array, "nq"], dq: Float[Array, "nv"]) -> Float[Array, "nq"]:
         """Position moves along the linear part, orientation as a ball joint's."""
         return jnp.concatenate([q[:3] + dq[:3], BALL.integrate(q[3:], dq[3:])])
+
+    def difference(self, q: Float[Array, "nq"], start: Float[Array, "nq"]) -> Float[Array, "nv"]:
+        """Difference of positions, then of orientations as a ball joint's."""
+        return jnp.concatenate([q[:3] - start[:3], BALL.difference(q[3:], start[3:])])
 
 
 class Fixed(AbstractJointKind):

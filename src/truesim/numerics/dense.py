@@ -1,7 +1,8 @@
-"""Small positive definite systems, by elimination written out in array operations.
+"""Small dense systems, by elimination written out in array operations.
 
 Sizes are static and small, so the loops unroll: the code compiles to straight-line arithmetic on every backend and
-differentiates like any other function. (XLA's LAPACK calls can deadlock when batched on few cores.)
+differentiates like any other function. (XLA's LAPACK calls can deadlock when batched on few cores.) There is no
+pivoting: matrices are positive definite, or positive definite up to a small unsymmetric part.
 """
 
 import jax.numpy as jnp
@@ -9,39 +10,21 @@ import jax.numpy as jnp
 from truesim.core.typing import Array, Float
 
 
-def factor_positive(A: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Float[Array, "n"]]:
-    """Unit lower triangular L and diagonal d with `A = L diag(d) L^T`, for a positive definite A."""
+def solve(A: Float[Array, "n n"], b: Float[Array, "n *columns"]) -> Float[Array, "n *columns"]:
+    """Solution x of `A x = b`."""
     n = A.shape[0]
-    columns, pivots = [], []
-    for j in range(n):
-        pivots.append(A[0, 0])
-        column = A[:, 0] / A[0, 0]
-        columns.append(jnp.concatenate([jnp.zeros(j, A.dtype), column]))
-        A = A[1:, 1:] - jnp.outer(column[1:], A[0, 1:])
-    if n == 0:
-        return A, jnp.zeros(0, A.dtype)
-    return jnp.stack(columns, axis=1), jnp.stack(pivots)
-
-
-def solve_factored(
-    L: Float[Array, "n n"], d: Float[Array, "n"], b: Float[Array, "n *columns"]
-) -> Float[Array, "n *columns"]:
-    """Solution x of `L diag(d) L^T x = b`."""
-    n = L.shape[0]
-    y = b
-    for j in range(n):
-        y = y.at[j + 1 :].add(-_outer(L[j + 1 :, j], y[j]))
-    x = y / d.reshape((n,) + (1,) * (b.ndim - 1))
-    for j in reversed(range(n)):
-        x = x.at[:j].add(-_outer(L[j, :j], x[j]))
+    if n <= 1:
+        return b / A[0, 0] if n else b
+    rows, right = [], []
+    for _ in range(n):
+        rows.append(A[0])
+        right.append(b[0])
+        factor = A[1:, 0] / A[0, 0]
+        A, b = A[1:, 1:] - jnp.outer(factor, A[0, 1:]), b[1:] - _outer(factor, b[0])
+    x = right[-1][None] / rows[-1][0]
+    for row, value in zip(rows[-2::-1], right[-2::-1], strict=True):
+        x = jnp.concatenate([(value - jnp.tensordot(row[1:], x, 1))[None] / row[0], x])
     return x
-
-
-def solve_positive(A: Float[Array, "n n"], b: Float[Array, "n *columns"]) -> Float[Array, "n *columns"]:
-    """Solution x of `A x = b` for a positive definite A."""
-    if A.shape[0] <= 1:
-        return b / A[0, 0] if A.shape[0] else b
-    return solve_factored(*factor_positive(A), b)
 
 
 def _outer(column: Float[Array, "m"], row: Float[Array, "*columns"]) -> Float[Array, "m *columns"]:

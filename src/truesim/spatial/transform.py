@@ -56,11 +56,6 @@ class Pose(eqx.Module):
         E = self.rotation.T
         return jnp.block([[E, jnp.zeros((3, 3))], [-E @ skew(self.translation), E]])
 
-    def inertia(self, I: Float[Array, "6 6"]) -> Float[Array, "6 6"]:
-        """A spatial inertia expressed in B, expressed in A: `X^T I X`."""
-        X = self.matrix()
-        return X.T @ I @ X
-
 
 def cross_motion(V: Float[Array, "6"], W: Float[Array, "6"]) -> Float[Array, "6"]:
     """Rate of the motion W that moves with velocity V (Featherstone's `V x W`)."""

@@ -1,0 +1,129 @@
+"""Soft constraints with bounded forces: a convex problem, solved exactly.
+
+    minimise over a:  1/2 (a - a0)^T M (a - a0) + sum_r s_r(J_r a - ref_r)
+
+where each row pulls towards its reference with the force `f_r = clip(-D_r (J_r a - ref_r), low_r, high_r)`, the
+negative derivative of s_r. Bounds (-c, c) make dry friction, (0, inf) a one-sided limit, (-inf, inf) an equality. The
+cost is piecewise quadratic, so Newton's method with an exact line search ends after finitely many steps; with the rows
+that are not at a bound known, the solution is one linear system, through which derivatives of any order are exact.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from truesim.core.typing import Array, Bool, Float, Int
+from truesim.numerics import dense
+
+MAX_ITERATIONS = 50
+
+
+class Rows(NamedTuple):
+    """Constraint rows."""
+
+    J: Float[Array, "rows n"]
+    """Jacobian."""
+    reference: Float[Array, "rows"]
+    """Value of `J a` at which the row exerts no force."""
+    stiffness: Float[Array, "rows"]
+    """Force per deviation (D)."""
+    low: Float[Array, "rows"]
+    """Smallest force."""
+    high: Float[Array, "rows"]
+    """Largest force."""
+
+
+class Solution(NamedTuple):
+    """The minimiser, and how it was reached."""
+
+    a: Float[Array, "n"]
+    forces: Float[Array, "rows"]
+    iterations: Int[Array, ""]
+    converged: Bool[Array, ""]
+
+
+def solve(M: Float[Array, "n n"], b: Float[Array, "n"], rows: Rows) -> Solution:
+    """The minimiser for `a0 = M^-1 b`.
+
+    Args:
+        M: Metric, positive definite.
+        b: Right-hand side without constraints.
+        rows: The constraints.
+    """
+    fixed = jax.lax.stop_gradient((M, b, rows))
+    start = dense.solve(fixed[0], fixed[1])
+
+    def unfinished(carry: tuple) -> Array:
+        _, _, done, count = carry
+        return ~done & (count < MAX_ITERATIONS)
+
+    def newton(carry: tuple) -> tuple:
+        """One Newton step; the last if the rows at their bounds stay the same: then the cost was quadratic."""
+        a, sides, _, count = carry
+        gradient, rounding = _gradient(*fixed, a)
+        step = -dense.solve(_hessian(fixed[0], fixed[2], sides == 0), gradient)
+        a = jnp.where(jnp.max(jnp.abs(gradient)) <= rounding, a, _line_search(*fixed, a, step))
+        new_sides = _sides(fixed[2], a)
+        return a, new_sides, jnp.all(new_sides == sides), count + 1
+
+    carry = (start, _sides(fixed[2], start), jnp.zeros((), bool), jnp.zeros((), jnp.int32))
+    _, sides, converged, count = jax.lax.while_loop(unfinished, newton, carry)
+    return _on_active_set(M, b, rows, sides, count, converged)
+
+
+def _on_active_set(M: Array, b: Array, rows: Rows, sides: Array, count: Array, converged: Array) -> Solution:
+    """The solution with the rows at their bounds known: `(M + J^T D J) a = b + J^T (D ref, or the bound)`."""
+    within = sides == 0
+    bound = jnp.where(sides > 0, jnp.where(sides > 0, rows.high, 0.0), jnp.where(sides < 0, rows.low, 0.0))
+    known = jnp.where(within, rows.stiffness * rows.reference, bound)
+    a = dense.solve(_hessian(M, rows, within), b + rows.J.T @ known)
+    return Solution(a, jnp.where(within, _pull(rows, a), bound), count, converged)
+
+
+def _pull(rows: Rows, a: Array) -> Array:
+    """Force of each row if it had no bounds."""
+    return -rows.stiffness * (rows.J @ a - rows.reference)
+
+
+def _sides(rows: Rows, a: Array) -> Int[Array, "rows"]:
+    """Where each row is: 1 at its upper bound, -1 at its lower bound, 0 between them."""
+    pull = _pull(rows, a)
+    return jnp.where(pull >= rows.high, 1, jnp.where(pull <= rows.low, -1, 0)).astype(jnp.int32)
+
+
+def _gradient(M: Array, b: Array, rows: Rows, a: Array) -> tuple[Array, Array]:
+    """Gradient of the cost, and the size of what rounding leaves of it."""
+    force = jnp.clip(_pull(rows, a), rows.low, rows.high)
+    size = jnp.max(jnp.abs(M) @ jnp.abs(a) + jnp.abs(b)) + jnp.max(jnp.abs(rows.stiffness * rows.reference))
+    return M @ a - b - rows.J.T @ force, 16 * jnp.finfo(a.dtype).eps * size
+
+
+def _hessian(M: Array, rows: Rows, within: Array) -> Array:
+    return M + rows.J.T @ (jnp.where(within, rows.stiffness, 0.0)[:, None] * rows.J)
+
+
+def _line_search(M: Array, b: Array, rows: Rows, a: Array, direction: Array) -> Array:
+    """The exact minimum along a direction.
+
+    The slope along it is piecewise linear and increasing, with kinks where a row meets a bound: find the kinks on
+    either side of its zero and interpolate.
+    """
+    pull, speed = _pull(rows, a), -rows.stiffness * (rows.J @ direction)
+    moving = jnp.abs(speed) > 0
+    reach = (jnp.stack([rows.low, rows.high]) - pull) / jnp.where(moving, speed, 1.0)
+    kinks = jnp.where(moving & jnp.isfinite(reach) & (reach > 0), reach, 0.0).ravel()
+    offset, rate, push = (M @ a - b) @ direction, direction @ M @ direction, rows.J @ direction
+
+    def slope(t: Array) -> Array:
+        force = jnp.clip(pull + t[..., None] * speed, rows.low, rows.high)
+        return offset + t * rate - force @ push
+
+    slopes = slope(kinks)
+    left = jnp.max(jnp.where(slopes <= 0, kinks, 0.0))
+    right = jnp.min(jnp.where(slopes > 0, kinks, jnp.inf))
+    right = jnp.where(jnp.isfinite(right), right, left + 1.0)
+    at_left, at_right = slope(left), slope(right)
+    rising = at_right > at_left
+    t = left - jnp.where(rising, at_left / jnp.where(rising, at_right - at_left, 1.0), 0.0) * (right - left)
+    return a + t * direction
