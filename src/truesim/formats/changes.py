@@ -1,7 +1,7 @@
 """What differs between two models, number by number."""
 
+import dataclasses
 import functools
-from collections.abc import Iterator
 
 import equinox as eqx
 import numpy as np
@@ -46,27 +46,30 @@ def rounded_off(model: Model, base: Model) -> Model:
     return model
 
 
-def settled(model: Model, base: Model) -> Model:
-    """The base with the model's values at the paths that still differ."""
-    target = base
-    for path in differing(model, base):
-        target = paths.write(target, path, np.asarray(paths.read(model, path), dtype=float))
-    return target
-
-
-def parts(changed: list[paths.Path]) -> Iterator[list[paths.Path]]:
-    """The paths of one object after the other."""
-    objects: dict[tuple, list[paths.Path]] = {}
+def with_values(base: Model, model: Model, changed: list[paths.Path]) -> Model:
+    """The base with the model's values at these paths."""
     for path in changed:
-        objects.setdefault((path.group, path.index), []).append(path)
-    yield from objects.values()
+        base = paths.write(base, str(path), np.asarray(paths.read(model, path), dtype=float))
+    return base
+
+
+def check_finite(model: Model) -> None:
+    """Refuse a model with numbers that no file can give back."""
+    for path in paths.paths(model):
+        if not np.all(np.isfinite(value := np.asarray(paths.read(model, path)))):
+            raise TruesimError(f"{path} is {value.tolist()}; only finite numbers can be saved.")
 
 
 def check_structure(model: Model, base: Model) -> None:
-    """Refuse a model that has other objects than its source file."""
+    """Refuse a model whose names, kinds or flags are not those of its source file."""
     for group in paths.GROUPS:
-        if getattr(model, group).names != getattr(base, group).names:
-            raise TruesimError(f"The {group} of the model are no longer those of its file; only numbers can be saved.")
+        mine, theirs = getattr(model, group), getattr(base, group)
+        for field in dataclasses.fields(mine):
+            number = "unit" in field.metadata
+            if not number and field.name != "meshes" and getattr(mine, field.name) != getattr(theirs, field.name):
+                raise TruesimError(
+                    f"The {field.name!r} of the {group} differ from the file; only numbers can be saved."
+                )
 
 
 def _fields(model: Model) -> list[tuple[str | None, str]]:

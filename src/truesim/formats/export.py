@@ -10,13 +10,24 @@ from truesim.model import paths
 from truesim.model.model import Model
 from truesim.model.source import Finding
 
+SMALLEST = 1e-9
+"""Mass [kg] and inertia [kg m^2] of a massless link in MJCF, whose moving bodies must have some."""
+
 
 def export_mjcf(model: Model) -> tuple[str, tuple[Finding, ...]]:
-    """The MJCF text of a model that came from a URDF, still with unit masses, and what it lost."""
+    """The MJCF text of a model that came from a URDF, and what it lost.
+
+    Its inertias are those of balls, which MuJoCo never refuses, and its numbers are rounded: `save` makes them exact.
+    """
     source = model.source
     assert source is not None, "save refuses a model without source"
     reading = build(source.text, source.path, source.floating_base)
+    for name, mass, inertia in zip(model.bodies.names, model.bodies.mass, model.bodies.inertia, strict=True):
+        body = reading.spec.body(name)
+        body.mass = max(float(mass), SMALLEST)
+        body.inertia = [max(float(sum(inertia[:3])) / 3, SMALLEST)] * 3
     with listening([]), errors_as_sentences(source.path):
+        reading.spec.compiler.saveinertial = True
         compile_readable(reading.spec, Collector())
         return reading.spec.to_xml(), ()
 

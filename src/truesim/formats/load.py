@@ -41,7 +41,7 @@ def loads(text: str, *, path: str | os.PathLike[str] = "robot.xml", floating_bas
     root = parse(text, path.name)
     if root.tag not in FORMATS:
         raise FileError(f"{path.name} is neither MJCF nor URDF: its root is <{root.tag}>, not <mujoco> or <robot>.")
-    source = Source(path, text, FORMATS[root.tag], floating_base)
+    source = Source(path.absolute(), text, FORMATS[root.tag], floating_base)
     if floating_base and source.format == "mjcf":
         raise FileError(f"{path.name} is MJCF: a floating base is for URDF; give the root body a <freejoint/> instead.")
     return READERS[source.format](text, source)

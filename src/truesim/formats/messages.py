@@ -13,6 +13,11 @@ from truesim.core.errors import FileError
 
 CALLBACK = threading.Lock()
 """MuJoCo has one warning handler for the whole process."""
+MEANINGS = {
+    "larger than mjMINVAL": "larger than 1e-15; give the body a geom with mass or an <inertial>",
+    "use 'balanceinertia' to fix": "no rigid body has such moments; mend them or set balanceinertia in <compiler>",
+}
+"""Words of MuJoCo's errors, and what they ask of the user."""
 
 
 @contextlib.contextmanager
@@ -41,4 +46,6 @@ def errors_as_sentences(path: Path) -> Iterator[None]:
         line = re.search(r"line (\d+)", details)
         named = re.search(r"Element (?:name )?'([^']+)'", details)
         where = path.name + (f", line {line[1]}" if line else "") + (f", element {named[1]!r}" if named else "")
+        for word, meaning in MEANINGS.items():
+            first = first.replace(word, meaning)
         raise FileError(f"{where}: {first.rstrip('.')}.") from None

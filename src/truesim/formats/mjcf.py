@@ -71,25 +71,23 @@ def describe(element: Element) -> str:
 
 
 def _set_aside_missing_files(spec: mujoco.MjSpec, path: Path) -> Iterator[Finding]:
-    """Remove meshes, height fields and textures whose files are not there, with the geoms that draw them."""
-    for mesh in list(spec.meshes):
-        file = _file(spec, mesh.file, spec.compiler.meshdir, path)
-        if not file or file.exists():
-            continue
-        users = [geom for geom in spec.geoms if geom.meshname == mesh.name or geom.meshname == Path(mesh.file).stem]
-        for geom in users:
-            _refuse_if_inertia(spec, geom, mesh.name or mesh.file, file)
-            spec.delete(geom)
-        spec.delete(mesh)
-        message = f"file {str(file)!r} is not there: {len(users)} geom(s) left out"
-        yield Finding(f"mesh '{mesh.name or file.stem}'", message)
-    for texture in list(spec.textures):
-        file = _file(spec, texture.file, spec.compiler.texturedir, path)
-        if file and not file.exists():
-            for material in spec.materials:
-                material.textures = ["" if name == texture.name else name for name in material.textures]
-            spec.delete(texture)
-            yield Finding(f"texture '{texture.name or file.stem}'", f"file {str(file)!r} is not there: it is not drawn")
+    """Remove meshes, height fields, skins and textures whose files are not there, with the geoms that use them."""
+    kinds = (("mesh", spec.meshes, "meshdir"), ("hfield", spec.hfields, "meshdir"), ("skin", spec.skins, "meshdir"))
+    for kind, assets, folder in (*kinds, ("texture", spec.textures, "texturedir")):
+        for asset in list(assets):
+            file = _file(spec, asset.file, getattr(spec.compiler, folder), path)
+            if file is None or file.exists():
+                continue
+            name = asset.name or file.stem
+            users = [geom for geom in spec.geoms if getattr(geom, f"{kind}name", None) == name]
+            for geom in users:
+                _refuse_if_inertia(spec, geom, name, file)
+                spec.delete(geom)
+            for material in spec.materials if kind == "texture" else ():
+                material.textures = ["" if texture == name else texture for texture in material.textures]
+            spec.delete(asset)
+            message = f"file {str(file)!r} is not there" + (f": {len(users)} geom(s) left out" if users else "")
+            yield Finding(f"{kind} '{name}'", message)
 
 
 def _file(spec: mujoco.MjSpec, name: str, folder: str, path: Path) -> Path | None:

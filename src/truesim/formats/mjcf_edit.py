@@ -11,8 +11,7 @@ import numpy as np
 
 from truesim.formats.frames import full_inertia, matrix_of_quaternion
 from truesim.formats.mjcf import compile_mjcf
-from truesim.formats.mjcf_elements import Elements, Located, locate
-from truesim.formats.supported import simulated_actuators
+from truesim.formats.mjcf_elements import Elements, locate
 from truesim.formats.xml_edit import Editor, Element, numbers, parse
 from truesim.model.kinds import BALL, HINGE
 from truesim.model.model import Model
@@ -58,7 +57,7 @@ def edit_mjcf(text: str, path: Path, old: Model, new: Model) -> str:
     """
     spec, compiled, _ = compile_mjcf(text, path)
     root = parse(text, path.name)
-    elements = locate(root, old, simulated_actuators(compiled))
+    elements = locate(root, old, compiled)
     edit = Edit(Editor(text), root, spec, compiled, elements, old, new)
     for step in (_masses, _places, _joints, _geoms, _actuators, _gravity):
         step(edit)
@@ -83,8 +82,8 @@ def _masses(edit: Edit) -> None:
         return
     scale = _mass_scale(edit)
     for b in changed:
-        if located := edit.elements.bodies[b]:
-            _inertial(edit, b, located.element, scale)
+        if body := edit.elements.bodies[b]:
+            _inertial(edit, b, body, scale)
 
 
 def _mass_scale(edit: Edit) -> float:
@@ -140,59 +139,56 @@ def _places(edit: Edit) -> None:
     """Poses of bodies and sites."""
     for group in ("bodies", "sites"):
         old, new = getattr(edit.old, group), getattr(edit.new, group)
-        for i, located in enumerate(getattr(edit.elements, group)):
-            _pose(edit.editor, located, (old.position[i], old.orientation[i]), (new.position[i], new.orientation[i]))
+        for i, element in enumerate(getattr(edit.elements, group)):
+            _pose(edit.editor, element, (old.position[i], old.orientation[i]), (new.position[i], new.orientation[i]))
 
 
-def _pose(editor: Editor, located: Located | None, old: tuple, new: tuple) -> None:
-    """Position and orientation of an element; what stands in a `<frame>` is left alone."""
-    if located is None or located.framed:
+def _pose(editor: Editor, element: Element | None, old: tuple, new: tuple) -> None:
+    """Position and orientation of an element."""
+    if element is None:
         return
-    editor.set_numbers(located.element, "pos", old[0], new[0])
+    editor.set_numbers(element, "pos", old[0], new[0])
     if not np.array_equal(old[1], new[1]):
-        editor.remove(located.element, *ORIENTATIONS)
-        editor.set_numbers(located.element, "quat", old[1], new[1])
+        editor.remove(element, *ORIENTATIONS)
+        editor.set_numbers(element, "quat", old[1], new[1])
 
 
 def _joints(edit: Edit) -> None:
     old, new = edit.old.joints, edit.new.joints
     degrees = bool(edit.spec.compiler.degree)
-    for i, located in enumerate(edit.elements.joints):
-        if located is None or located.element.tag == "freejoint":
+    for i, element in enumerate(edit.elements.joints):
+        if element is None or element.tag == "freejoint":
             continue
         turns = degrees and old.kinds[i] in (HINGE, BALL)
         for field, attribute in JOINT_ATTRIBUTES.items():
             if field in LIMITED and not getattr(old, LIMITED[field])[i]:
                 continue
-            if located.framed and field in ("axis", "position"):
-                continue
             before, after = np.asarray(getattr(old, field)[i]), np.asarray(getattr(new, field)[i])
             if turns and field in ANGLES:
                 after = np.where(before == after, np.degrees(before), np.degrees(after))
                 before = np.degrees(before)
-            edit.editor.set_numbers(located.element, attribute, before, after)
+            edit.editor.set_numbers(element, attribute, before, after)
 
 
 def _geoms(edit: Edit) -> None:
     old, new = edit.old.geoms, edit.new.geoms
-    for i, located in enumerate(edit.elements.geoms):
-        if located is None:
+    for i, element in enumerate(edit.elements.geoms):
+        if element is None:
             continue
         for field in GEOM_ATTRIBUTES:
-            edit.editor.set_numbers(located.element, field, getattr(old, field)[i], getattr(new, field)[i])
-        if old.shapes[i] not in SIZES or "fromto" in located.element.attributes:
+            edit.editor.set_numbers(element, field, getattr(old, field)[i], getattr(new, field)[i])
+        if old.shapes[i] not in SIZES or "fromto" in element.attributes:
             continue
         count = SIZES[old.shapes[i]]
-        edit.editor.set_numbers(located.element, "size", old.size[i][:count], new.size[i][:count])
-        _pose(edit.editor, located, (old.position[i], old.orientation[i]), (new.position[i], new.orientation[i]))
+        edit.editor.set_numbers(element, "size", old.size[i][:count], new.size[i][:count])
+        _pose(edit.editor, element, (old.position[i], old.orientation[i]), (new.position[i], new.orientation[i]))
 
 
 def _actuators(edit: Edit) -> None:
     old, new = edit.old.actuators, edit.new.actuators
-    for i, located in enumerate(edit.elements.actuators):
-        if located is None:
+    for i, element in enumerate(edit.elements.actuators):
+        if element is None:
             continue
-        element = located.element
         edit.editor.set_numbers(element, "gear", old.gear[i], new.gear[i])
         if old.control_limited[i]:
             edit.editor.set_numbers(element, "ctrlrange", old.control_range[i], new.control_range[i])

@@ -3,85 +3,73 @@
 import dataclasses
 from collections.abc import Sequence
 
+import mujoco
+
+from truesim.formats.supported import simulated_actuators
 from truesim.formats.xml_edit import Element
 from truesim.model.model import Model
 
-GENERATORS = ("include", "replicate", "attach", "composite", "flexcomp")
-"""Elements that MuJoCo replaces by others: behind them, counting no longer finds an element."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Located:
-    """An element of the text."""
-
-    element: Element
-    framed: bool = False
-    """Whether a `<frame>` stands between it and its body, so that its pose is not relative to the body."""
+Found = Sequence[Element | None]
+"""The element of each object, by index; None where it is not in this text."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Elements:
-    """The element of each object of a model, by index; None where it is not in this text."""
+    """The elements of a model's objects."""
 
-    bodies: Sequence[Located | None]
-    joints: Sequence[Located | None]
-    geoms: Sequence[Located | None]
-    sites: Sequence[Located | None]
-    actuators: Sequence[Located | None]
-
-
-@dataclasses.dataclass
-class _Body:
-    located: Located | None
-    parts: dict[str, list[Located]] = dataclasses.field(default_factory=lambda: {"joint": [], "geom": [], "site": []})
+    bodies: Found
+    joints: Found
+    geoms: Found
+    sites: Found
+    actuators: Found
 
 
-def locate(root: Element, model: Model, actuators: Sequence[int]) -> Elements:
+def locate(root: Element, model: Model, compiled: mujoco.MjModel) -> Elements:
     """The elements of a model's objects.
 
     MuJoCo numbers bodies depth first, and the joints, geoms and sites of each body in the order of the text, the
-    world's first. If the text has elements that generate others, only objects with names are found.
+    world's first. Where the text has fewer elements than the model has objects, because others come from included
+    files or replicas, those with names are found by name.
 
     Args:
         root: The `<mujoco>` element.
-        model: The model that the text gives.
-        actuators: For each actuator of the model, its number among the file's actuators.
+        model: Our model of the text.
+        compiled: MuJoCo's.
     """
-    world, bodies = _Body(None), list[_Body]()
+    bodies: list[Element] = []
+    parts: list[list[Element]] = [[]]
     for section in root.all("worldbody"):
-        _collect(section, world, bodies, framed=False)
-    motors = [Located(element) for section in root.all("actuator") for element in section.children]
-    counted = not any(element.tag in GENERATORS for element in root.walk())
+        _collect(section, 0, bodies, parts)
 
-    def match(found: list[Located], names: Sequence[str]) -> list[Located | None]:
-        if counted and len(found) == len(names):
-            return list(found)
-        named = {located.element.get("name"): located for located in found}
+    def match(found: list[Element], names: Sequence[str]) -> Found:
+        if len(found) == len(names):
+            return found
+        named = {element.get("name"): element for element in found}
         return [named.get(name) for name in names]
 
-    def parts(kind: str) -> list[Located]:
-        return [located for body in (world, *bodies) for located in body.parts[kind]]
+    def of(*tags: str) -> list[Element]:
+        return [element for own in parts for element in own if element.tag in tags]
 
+    motors = [element for section in root.all("actuator") for element in section.children]
+    if len(motors) == compiled.nactuator:
+        motors = [motors[i] for i in simulated_actuators(compiled)]
     return Elements(
-        bodies=match([body.located for body in bodies if body.located], model.bodies.names),
-        joints=match(parts("joint"), model.joints.names),
-        geoms=match(parts("geom"), model.geoms.names),
-        sites=match(parts("site"), model.sites.names),
-        actuators=match([motors[i] for i in actuators] if counted else motors, model.actuators.names),
+        bodies=match(bodies, model.bodies.names),
+        joints=match(of("joint", "freejoint"), model.joints.names),
+        geoms=match(of("geom"), model.geoms.names),
+        sites=match(of("site"), model.sites.names),
+        actuators=match(motors, model.actuators.names),
     )
 
 
-def _collect(element: Element, body: _Body, bodies: list[_Body], *, framed: bool) -> None:
-    """Gather what belongs to `body`, and the bodies below it, from an element's children."""
+def _collect(element: Element, owner: int, bodies: list[Element], parts: list[list[Element]]) -> None:
+    """Gather the bodies below an element, and into `parts[owner]` what belongs to the body that it is in."""
     for child in element.children:
-        match child.tag:
-            case "body":
-                inner = _Body(Located(child, framed))
-                bodies.append(inner)
-                _collect(child, inner, bodies, framed=False)
-            case "frame":
-                _collect(child, body, bodies, framed=True)
-            case "joint" | "freejoint":
-                body.parts["joint"].append(Located(child, framed))
-            case "geom" | "site":
-                body.parts[child.tag].append(Located(child, framed))
+        if child.tag == "body":
+            bodies.append(child)
+            parts.append([])
+            _collect(child, len(bodies), bodies, parts)
+        elif child.tag == "frame":
+            _collect(child, owner, bodies, parts)
+        else:
+            parts[owner].append(child)

@@ -150,6 +150,8 @@ class Editor:
             self._add(element, attribute, numbers(new))
             return
         tokens = list(re.finditer(rb"[^\s]+", self.data[slice(*span)]))
+        if np.array_equal(old[len(tokens) :], new[len(tokens) :]):
+            old, new = old[: len(tokens)], new[: len(tokens)]
         written = np.array([float(token[0]) for token in tokens[: len(new)]])
         if len(written) < len(new) or not np.allclose(written, old, rtol=1e-9, atol=1e-12):
             rest = [token[0].decode() for token in tokens[len(new) :]]
