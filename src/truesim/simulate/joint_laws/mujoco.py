@@ -128,10 +128,11 @@ def _friction_rows(model: Model, links: list[Link], v: Array, weight: Array, lea
 def _limit_rows(model: Model, links: list[Link], state: tuple[Array, Array], weight: Array, least: Array) -> Rows:
     """Two rows for every limited hinge or slide, one for every limited ball; those not reached have no stiffness."""
     q, v = state
-    sides = [side for link in links for side in _sides(model, link, q)]
-    distance, J = (jnp.stack(part) for part in zip(*sides, strict=True))
-    j = np.concatenate([np.full(1 if link.kind == BALL else 2, link.joint) for link in links])
-    dofs = np.array([next(link.v_start for link in links if link.joint == joint) for joint in j])
+    scalar = [link for link in links if link.kind != BALL]
+    balls = [link for link in links if link.kind == BALL]
+    distance, J = _distances(model, scalar, balls, q)
+    rows = [*scalar, *scalar, *balls]
+    j, dofs = np.array([link.joint for link in rows]), np.array([link.v_start for link in rows])
     margin, solimp = jnp.asarray(model.joints.margin)[j], model.joints.solimplimit[j]
     k, b = _spring(model.joints.solreflimit[j], solimp, least)
     impedance = _impedance(solimp, distance - margin)
@@ -140,15 +141,18 @@ def _limit_rows(model: Model, links: list[Link], state: tuple[Array, Array], wei
     return Rows(J, reference, stiffness, jnp.zeros(len(j)), jnp.full(len(j), jnp.inf))
 
 
-def _sides(model: Model, link: Link, q: Array) -> list[tuple[Array, Array]]:
-    """Distance to each limit of a joint, and the Jacobian of that distance."""
-    low, high = model.joints.range[link.joint]
-    if link.kind == BALL:
+def _distances(model: Model, scalar: list[Link], balls: list[Link], q: Array) -> tuple[Array, Array]:
+    """Distance to the lower limits, the upper limits, and the largest angles of balls; and their Jacobians."""
+    j, dofs = (np.array([getattr(link, at) for link in scalar], dtype=int) for at in ("joint", "v_start"))
+    bounds, unit = jnp.asarray(model.joints.range)[j], jnp.eye(model.nv)[dofs]
+    position = q[np.array([link.q_start for link in scalar], dtype=int)]
+    distances, jacobians = [position - bounds[:, 0], bounds[:, 1] - position], [unit, -unit]
+    for link in balls:
         turn = quaternion_log(normalise(q[link.q]))
         angle = jnp.sqrt(jnp.maximum(turn @ turn, 1e-30))
-        return [(jnp.maximum(low, high) - angle, jnp.zeros(model.nv).at[link.v].set(-turn / angle))]
-    unit = jnp.eye(model.nv)[link.v_start]
-    return [(q[link.q_start] - low, unit), (high - q[link.q_start], -unit)]
+        distances.append((jnp.max(model.joints.range[link.joint]) - angle)[None])
+        jacobians.append(jnp.zeros((1, model.nv)).at[0, link.v].set(-turn / angle))
+    return jnp.concatenate(distances), jnp.concatenate(jacobians)
 
 
 def _spring(
