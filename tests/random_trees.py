@@ -108,9 +108,9 @@ def tree(skeleton: Skeleton, seed: int, **options) -> tuple[mujoco.MjModel, Mode
 def random_configuration(m: mujoco.MjModel, rng: np.random.Generator) -> np.ndarray:
     """A configuration up to 2 rad or 2 m away from where the file draws the robot, any orientation."""
     q = m.qpos0 + rng.uniform(-2, 2, m.nq)
-    for j in range(m.njnt):
-        kind, start = m.jnt_type[j], m.jnt_qposadr[j] + 3 * (m.jnt_type[j] == mujoco.mjtJoint.mjJNT_FREE)
+    for kind, start in zip(map(mujoco.mjtJoint, m.jnt_type), m.jnt_qposadr, strict=True):
         if kind in (mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL):
-            orientation = rng.normal(size=4)
-            q[start : start + 4] = orientation / np.linalg.norm(orientation)
+            start += 3 * (kind == mujoco.mjtJoint.mjJNT_FREE)
+            q[start : start + 4] = rng.normal(size=4)
+            q[start : start + 4] /= np.linalg.norm(q[start : start + 4])
     return q

@@ -31,7 +31,7 @@ from truesim.spatial.rotation import quaternion_matrix, quaternion_product
 
 ROUNDING = 1e-10
 """Both sides of a law are sums of some hundred products; condition numbers of these trees stay below 1e5."""
-few = settings(max_examples=12)
+few = settings(max_examples=8)
 
 
 def drawn(skeleton, seed, **options):
@@ -42,7 +42,7 @@ def drawn(skeleton, seed, **options):
 
 
 @few
-@given(skeletons(), seeds)
+@given(skeletons(largest=4), seeds)
 def test_inverse_dynamics_undoes_forward_dynamics(skeleton, seed):
     """`rnea(aba(tau)) = tau`, with forces on bodies and added inertia too."""
     model, q, v, tau = drawn(skeleton, seed)
@@ -57,7 +57,7 @@ def test_inverse_dynamics_undoes_forward_dynamics(skeleton, seed):
 
 
 @few
-@given(skeletons(), seeds)
+@given(skeletons(largest=4), seeds)
 def test_mass_matrix(skeleton, seed):
     """M is symmetric positive definite, equals the columns of inverse dynamics, gives kinetic energy and `solve`."""
     model, q, v, tau = drawn(skeleton, seed)
@@ -79,7 +79,7 @@ def test_mass_matrix(skeleton, seed):
 
 
 @few
-@given(skeletons(), seeds)
+@given(skeletons(largest=4), seeds)
 def test_power_balance(skeleton, seed):
     """Energy grows by the power of the forces: `d/dt (kinetic + potential) = v . tau`, along the flow."""
     model, q, v, tau = drawn(skeleton, seed)
@@ -97,7 +97,7 @@ def test_power_balance(skeleton, seed):
 
 
 @few
-@given(skeletons(), seeds)
+@given(skeletons(largest=4), seeds)
 def test_gravity_forces_are_the_slope_of_potential_energy(skeleton, seed):
     """`gravity_forces = d potential / d q`, and what is left of the bias at rest is nothing."""
     model, q, v, _ = drawn(skeleton, seed)
@@ -112,7 +112,7 @@ def test_gravity_forces_are_the_slope_of_potential_energy(skeleton, seed):
 
 
 @few
-@given(skeletons(floating=True), seeds)
+@given(skeletons(largest=3, floating=True), seeds)
 def test_momentum_is_conserved_without_external_forces(skeleton, seed):
     """Inner forces do not change the momentum of a floating tree, and its centre moves with `p / m`."""
     model, q, v, tau = drawn(skeleton, seed, gravity=False, armature=False)
@@ -134,7 +134,7 @@ def test_momentum_is_conserved_without_external_forces(skeleton, seed):
 
 
 @few
-@given(skeletons(), seeds)
+@given(skeletons(largest=4), seeds)
 def test_moving_the_world_frame_changes_nothing(skeleton, seed):
     """A robot carried elsewhere, gravity turned with it, has the same mass matrix, bias and acceleration.
 
@@ -177,7 +177,7 @@ def test_moving_the_world_frame_changes_nothing(skeleton, seed):
     assert relative_error(T.T @ a_moved, a) < ROUNDING
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(skeletons(largest=3), seeds)
 def test_regressor_is_linear_in_the_inertial_parameters(skeleton, seed):
     """`Y pi + armature a` is inverse dynamics, and fewer base parameters give the same forces."""
