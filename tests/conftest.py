@@ -19,7 +19,9 @@ settings.register_profile(
     deadline=None,  # an example may have to be compiled
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-settings.register_profile("search", parent=settings.get_profile("stable"), derandomize=False, max_examples=1000, phases=tuple(Phase))
+settings.register_profile(
+    "search", parent=settings.get_profile("stable"), derandomize=False, max_examples=1000, phases=tuple(Phase)
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
 
 

@@ -20,7 +20,8 @@ PENDULUM = """
 
 SMOOTH = """
 <mujoco><compiler angle="radian"/><option timestep="0.01"/><worldbody>
-  <body pos="0 0 .3" quat="1 .1 0 .2"><joint name="a" axis="0 .6 .8" pos=".02 0 .1" damping=".5" armature=".1" ref=".2"/>
+  <body pos="0 0 .3" quat="1 .1 0 .2">
+    <joint name="a" axis="0 .6 .8" pos=".02 0 .1" damping=".5" armature=".1" ref=".2"/>
     <inertial pos=".02 0 .1" mass="2" fullinertia=".03 .03 .02 .001 .002 -.001"/>
     <body pos="0 0.1 .3" quat="1 0 .3 0"><joint name="b" type="slide" axis="0 1 0" damping="1" stiffness="5"
         springref=".4" armature=".2"/><inertial pos="0 .02 .15" mass="1.5" fullinertia=".03 .03 .005 .001 .002 -.001"/>
@@ -78,8 +79,12 @@ def numbers(simulator: Simulator) -> Simulator:
 
 def with_numbers(simulator: Simulator, replaced: Simulator) -> Simulator:
     """The simulator with these numbers instead of its own."""
-    rest = eqx.tree_at(lambda s: (s.model.geoms, s.model.sites), replaced, (simulator.model.geoms, simulator.model.sites),
-                       is_leaf=lambda x: x is None)
+    rest = eqx.tree_at(
+        lambda s: (s.model.geoms, s.model.sites),
+        replaced,
+        (simulator.model.geoms, simulator.model.sites),
+        is_leaf=lambda x: x is None,
+    )
     return eqx.combine(rest, simulator)
 
 

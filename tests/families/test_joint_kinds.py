@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from evaluation import evaluate
 
+from evaluation import evaluate
 from truesim.model.kinds import KINDS, AbstractJointKind
 
 ROUNDING = 1e-12

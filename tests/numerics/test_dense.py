@@ -3,8 +3,8 @@
 import jax
 import numpy as np
 import pytest
-from evaluation import evaluate
 
+from evaluation import evaluate
 from truesim.numerics import dense
 
 

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from evaluation import compiled, evaluate
 from scipy.optimize import lsq_linear
 
+from evaluation import compiled, evaluate
 from truesim.numerics.soft_constraints import MAX_ITERATIONS, Rows, solve
 
 N, ROWS = 4, 6

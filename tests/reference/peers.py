@@ -2,10 +2,10 @@
 
 import mujoco
 import numpy as np
+
 from comparison import AGREEMENT, assert_fields_agree
 from reference.mujoco_fields import acceleration_tolerance, mujoco_fields
 from reference.pinocchio_model import PinocchioModel
-
 from truesim.model.model import Model
 
 ACCELERATIONS = ("acceleration", "body accelerations", "motion")

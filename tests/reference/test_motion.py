@@ -1,13 +1,12 @@
 """A thousand steps against MuJoCo."""
 
-import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+
 from evaluation import evaluate
 from reference.gymnasium_models import gymnasium_model
-
 from truesim.formats.compiled import from_compiled
 from truesim.simulate import Simulator, State, rollout
 
@@ -33,9 +32,11 @@ ARM = """
     <body pos="0 0 .3" quat="1 0 .3 0"><joint name="b" axis="0 1 0" damping="1" stiffness="5" springref=".4"/>
       <inertial pos="0 .02 .15" mass="1.5" fullinertia=".03 .03 .005 .001 .002 -.001"/>
       <body pos="0 0 .3"><joint name="c" axis="1 0 0" damping=".2"/><joint name="d" type="slide" axis="0 0 1"
-          damping="3" stiffness="100"/><inertial pos="0 0 .1" mass=".7" diaginertia=".004 .004 .002"/></body></body></body>
+          damping="3" stiffness="100"/><inertial pos="0 0 .1" mass=".7" diaginertia=".004 .004 .002"/></body></body>
+  </body>
 </worldbody><actuator>
-  <position joint="a" kp="30" kv="3"/><velocity joint="b" kv="4" gear="2"/><motor joint="c" gear="3" ctrlrange="-.4 .4"/>
+  <position joint="a" kp="30" kv="3"/><velocity joint="b" kv="4" gear="2"/>
+  <motor joint="c" gear="3" ctrlrange="-.4 .4"/>
   <general joint="d" gaintype="affine" gainprm="2 .5 -.3" biastype="affine" biasprm=".1 -8 -2" forcerange="-3 3"/>
 </actuator></mujoco>"""
 FRICTION_AND_LIMITS = """

@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pinocchio as pin
 import pytest
+
 from comparison import assert_fields_agree
 from evaluation import evaluate
 from random_trees import Skeleton, random_configuration, tree
 from reference.pinocchio_model import PinocchioModel
-
 from truesim.dynamics import forward_dynamics, integrate, regressor
 
 FIXED_BASE = {

@@ -1,8 +1,9 @@
 """Dynamics of random trees against MuJoCo and Pinocchio, field by field."""
 
 import numpy as np
-from evaluation import compiled
 from hypothesis import given, settings
+
+from evaluation import compiled
 from random_trees import random_configuration, seeds, skeletons, tree
 from reference.mujoco_fields import our_fields
 from reference.peers import assert_agrees_with_both

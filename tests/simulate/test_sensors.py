@@ -4,10 +4,10 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+
 from comparison import relative_error
 from evaluation import compiled
 from random_trees import random_configuration
-
 from truesim.formats.compiled import from_compiled
 from truesim.simulate import Simulator, State
 from truesim.simulate.sensors import READERS, components, read_sensors
@@ -26,9 +26,7 @@ def _frame_sensors() -> str:
                 continue  # principal axes of inertia: not simulated, and listed as such
             lines.append(f'<{kind} objtype="{objects}" objname="{name}"/>')
             for reference, other in REFERENCES.items():
-                lines.append(
-                    f'<{kind} objtype="{objects}" objname="{name}" reftype="{reference}" refname="{other}"/>'
-                )
+                lines.append(f'<{kind} objtype="{objects}" objname="{name}" reftype="{reference}" refname="{other}"/>')
     return "".join(lines)
 
 
@@ -39,15 +37,18 @@ ROBOT = f"""
     <inertial pos=".1 0 0" mass="1" diaginertia=".1 .2 .15"/>
     <body name="b" pos=".3 0 0" quat="1 0 .4 0"><joint name="ball" type="ball" damping=".2"/>
       <inertial pos="0 .1 .2" mass="1" fullinertia=".1 .12 .15 .01 .02 .03"/>
-      <site name="s" pos="-.1 .3 .2" quat="1 .3 .7 -.5"/><geom name="g" size=".1" pos=".2 .1 0" quat="0 1 1 0" mass="0"/>
+      <site name="s" pos="-.1 .3 .2" quat="1 .3 .7 -.5"/>
+      <geom name="g" size=".1" pos=".2 .1 0" quat="0 1 1 0" mass="0"/>
       <body pos="0 .3 0"><joint name="hinge" axis="1 2 0" ref=".3" stiffness="4" frictionloss=".3" range="-.5 .5"/>
         <inertial pos="0 0 .1" mass="1" diaginertia=".1 .1 .1"/></body></body></body>
-</worldbody><actuator><position name="p" joint="hinge" kp="20" kv="1" gear="2"/><motor name="t" joint="ball"/></actuator>
+</worldbody><actuator><position name="p" joint="hinge" kp="20" kv="1" gear="2"/>
+  <motor name="t" joint="ball"/></actuator>
 <sensor>
   <jointpos joint="hinge"/><jointvel joint="hinge"/><jointactuatorfrc joint="hinge"/>
   <jointpos joint="hinge" cutoff=".2"/><jointactuatorfrc joint="hinge" cutoff="3"/>
   <ballquat joint="ball"/><ballangvel joint="ball"/><ballangvel joint="ball" cutoff=".5"/>
-  <actuatorpos actuator="p"/><actuatorvel actuator="p"/><actuatorfrc actuator="p"/><actuatorfrc actuator="p" cutoff="1"/>
+  <actuatorpos actuator="p"/><actuatorvel actuator="p"/><actuatorfrc actuator="p"/>
+  <actuatorfrc actuator="p" cutoff="1"/>
   <velocimeter site="s"/><gyro site="s"/><accelerometer site="s"/><accelerometer site="r" cutoff="5"/>
   {_frame_sensors()}
 </sensor></mujoco>"""

@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from evaluation import evaluate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaluation import evaluate
 from truesim.spatial.rotation import (
     matrix_quaternion,
     normalise,
