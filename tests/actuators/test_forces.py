@@ -4,9 +4,9 @@ import mujoco
 import numpy as np
 import pytest
 
-from comparison import assert_fields_agree
-from evaluation import compiled
-from random_trees import random_configuration
+from tests.comparison import assert_fields_agree
+from tests.evaluation import compiled
+from tests.random_trees import random_configuration
 from truesim.actuators.forces import actuator_forces
 from truesim.formats.compiled import from_compiled
 from truesim.simulate.passive import damping_forces, spring_forces

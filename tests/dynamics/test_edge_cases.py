@@ -6,9 +6,9 @@ import mujoco
 import numpy as np
 import pytest
 
-from comparison import relative_error
-from evaluation import evaluate
-from random_trees import Skeleton, random_configuration, tree
+from tests.comparison import relative_error
+from tests.evaluation import evaluate
+from tests.random_trees import Skeleton, random_configuration, tree
 from truesim.dynamics import (
     bias_forces,
     body_poses,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from comparison import relative_error
-from evaluation import compiled, evaluate
-from robots import ROTATING, SMOOTH, numbers, robot, start, with_numbers
+from tests.comparison import relative_error
+from tests.evaluation import compiled, evaluate
+from tests.robots import ROTATING, SMOOTH, numbers, robot, start, with_numbers
 from truesim.core.results import RESULTS
 from truesim.simulate import Simulator, State
 from truesim.simulate.integrators import INTEGRATORS, AbstractIntegrator, RungeKutta4, SemiImplicitEuler

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from evaluation import evaluate
+from tests.evaluation import evaluate
 from truesim.model.kinds import KINDS, AbstractJointKind
 
 ROUNDING = 1e-12

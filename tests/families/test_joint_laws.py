@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from evaluation import compiled
-from robots import CONSTRAINED, robot
+from tests.evaluation import compiled
+from tests.robots import CONSTRAINED, robot
 from truesim.simulate import MujocoJointLaw, Simulator, SmoothJointLaw
 from truesim.simulate.joint_laws import AbstractJointLaw
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from comparison import relative_error
-from evaluation import evaluate
-from random_trees import Skeleton, random_configuration, tree
-from robots import CONSTRAINED, ROTATING, SMOOTH, numbers, robot, start, with_numbers
+from tests.comparison import relative_error
+from tests.evaluation import evaluate
+from tests.random_trees import Skeleton, random_configuration, tree
+from tests.robots import CONSTRAINED, ROTATING, SMOOTH, numbers, robot, start, with_numbers
 from truesim.dynamics import forward_dynamics
 from truesim.dynamics.forward import _articulated_body
 from truesim.simulate import Simulator, SmoothJointLaw, State, rollout

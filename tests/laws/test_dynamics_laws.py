@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 from hypothesis import given, settings
 
-from comparison import relative_error
-from evaluation import evaluate
-from random_trees import random_configuration, seeds, skeletons, tree
+from tests.comparison import relative_error
+from tests.evaluation import evaluate
+from tests.random_trees import random_configuration, seeds, skeletons, tree
 from truesim.dynamics import (
     base_parameters,
     bias_forces,

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from evaluation import evaluate
+from tests.evaluation import evaluate
 from truesim.numerics import dense
 
 

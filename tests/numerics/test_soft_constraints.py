@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from evaluation import compiled, evaluate
+from tests.evaluation import compiled, evaluate
 from truesim.numerics.soft_constraints import MAX_ITERATIONS, Rows, solve
 
 N, ROWS = 4, 6

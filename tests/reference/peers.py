@@ -3,9 +3,9 @@
 import mujoco
 import numpy as np
 
-from comparison import AGREEMENT, assert_fields_agree
-from reference.mujoco_fields import acceleration_tolerance, mujoco_fields
-from reference.pinocchio_model import PinocchioModel
+from tests.comparison import AGREEMENT, assert_fields_agree
+from tests.reference.mujoco_fields import acceleration_tolerance, mujoco_fields
+from tests.reference.pinocchio_model import PinocchioModel
 from truesim.model.model import Model
 
 ACCELERATIONS = ("acceleration", "body accelerations", "motion")

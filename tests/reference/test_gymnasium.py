@@ -4,11 +4,11 @@ import mujoco
 import numpy as np
 import pytest
 
-from evaluation import compiled
-from random_trees import random_configuration
-from reference.gymnasium_models import NAMES, gymnasium_model
-from reference.mujoco_fields import our_fields, without_forces
-from reference.peers import assert_agrees_with_both
+from tests.evaluation import compiled
+from tests.random_trees import random_configuration
+from tests.reference.gymnasium_models import NAMES, gymnasium_model
+from tests.reference.mujoco_fields import our_fields, without_forces
+from tests.reference.peers import assert_agrees_with_both
 from truesim.formats.compiled import from_compiled
 from truesim.simulate import Simulator
 

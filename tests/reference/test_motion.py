@@ -5,8 +5,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from evaluation import evaluate
-from reference.gymnasium_models import gymnasium_model
+from tests.evaluation import evaluate
+from tests.reference.gymnasium_models import gymnasium_model
 from truesim.formats.compiled import from_compiled
 from truesim.simulate import Simulator, State, rollout
 

@@ -6,10 +6,10 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from comparison import assert_fields_agree
-from evaluation import evaluate
-from random_trees import Skeleton, random_configuration, tree
-from reference.pinocchio_model import PinocchioModel
+from tests.comparison import assert_fields_agree
+from tests.evaluation import evaluate
+from tests.random_trees import Skeleton, random_configuration, tree
+from tests.reference.pinocchio_model import PinocchioModel
 from truesim.dynamics import forward_dynamics, integrate, regressor
 
 FIXED_BASE = {

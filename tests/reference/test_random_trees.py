@@ -3,10 +3,10 @@
 import numpy as np
 from hypothesis import given, settings
 
-from evaluation import compiled
-from random_trees import random_configuration, seeds, skeletons, tree
-from reference.mujoco_fields import our_fields
-from reference.peers import assert_agrees_with_both
+from tests.evaluation import compiled
+from tests.random_trees import random_configuration, seeds, skeletons, tree
+from tests.reference.mujoco_fields import our_fields
+from tests.reference.peers import assert_agrees_with_both
 
 TREES_PER_SKELETON = 8
 """Trees with the same structure and other numbers, which share one compilation: 25 structures make 200 trees."""

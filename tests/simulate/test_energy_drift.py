@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from evaluation import evaluate
-from robots import PENDULUM, robot
+from tests.evaluation import evaluate
+from tests.robots import PENDULUM, robot
 from truesim.dynamics import kinetic_energy, potential_energy
 from truesim.simulate import Simulator, State
 from truesim.simulate.integrators import INTEGRATORS

@@ -5,9 +5,9 @@ import mujoco
 import numpy as np
 import pytest
 
-from comparison import relative_error
-from evaluation import compiled
-from random_trees import random_configuration
+from tests.comparison import relative_error
+from tests.evaluation import compiled
+from tests.random_trees import random_configuration
 from truesim.formats.compiled import from_compiled
 from truesim.simulate import Simulator, State
 from truesim.simulate.sensors import READERS, components, read_sensors

@@ -8,8 +8,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from evaluation import evaluate
-from robots import CONSTRAINED, SMOOTH, robot, start
+from tests.evaluation import evaluate
+from tests.robots import CONSTRAINED, SMOOTH, robot, start
 from truesim.formats.compiled import from_compiled
 from truesim.simulate import (
     Implicit,

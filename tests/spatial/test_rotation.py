@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation import evaluate
+from tests.evaluation import evaluate
 from truesim.spatial.rotation import (
     matrix_quaternion,
     normalise,

@@ -58,7 +58,7 @@ def _joint_clip(model: Model, generalised: Float[Array, "nv"]) -> Float[Array, "
     ]
     if not limited:
         return generalised
-    dofs = np.array([link.v.start for link in limited])
+    dofs = np.array([link.v_start for link in limited])
     bounds = jnp.asarray(model.joints.force_range)[np.array([link.joint for link in limited])]
     return generalised.at[dofs].set(jnp.clip(generalised[dofs], bounds[:, 0], bounds[:, 1]))
 
@@ -69,8 +69,8 @@ def _transmission(model: Model, q: Float[Array, "nq"]) -> tuple[Float[Array, "nu
     links = [of_joint[j] for j in model.actuators.joints]
     gear = jnp.asarray(model.actuators.gear)
     scalar = np.array([i for i, link in enumerate(links) if link.kind in (HINGE, SLIDE)], dtype=int)
-    coordinates = np.array([links[i].q.start for i in scalar], dtype=int)
-    dofs = np.array([links[i].v.start for i in scalar], dtype=int)
+    coordinates = np.array([links[i].q_start for i in scalar], dtype=int)
+    dofs = np.array([links[i].v_start for i in scalar], dtype=int)
     length = jnp.zeros(model.nu).at[scalar].set(gear[scalar, 0] * q[coordinates])
     moments = jnp.zeros((model.nu, model.nv)).at[scalar, dofs].set(gear[scalar, 0])
     for i, link in enumerate(links):

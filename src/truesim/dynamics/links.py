@@ -53,7 +53,7 @@ def _by_kind(model: Model, q: Float[Array, "nq"], method: str) -> list:
         if not members:
             continue
         joints = np.array([links[i].joint for i in members])
-        coordinates = np.array([range(links[i].q.start, links[i].q.stop) for i in members], dtype=int)
+        coordinates = np.array([range(links[i].q_start, links[i].q.stop) for i in members], dtype=int)
         own = q[coordinates]
         axis, anchor = jnp.zeros((2, len(members), 3))
         if kind != FIXED:

@@ -67,13 +67,14 @@ class BaseParameters(NamedTuple):
         """Each base parameter as a sum, such as `link2.m + 2.5 link3.m`."""
         texts = []
         for row in self.combination:
-            terms = [
-                name if abs(weight - 1) < tolerance else f"{weight:.4g} {name}"
-                for name, weight in zip(names, row, strict=True)
-                if abs(weight) > tolerance
-            ]
-            texts.append(" + ".join(terms).replace("+ -", "- "))
+            terms = [_term(weight, name) for name, weight in zip(names, row, strict=True) if abs(weight) > tolerance]
+            texts.append(" ".join(terms).removeprefix("+ "))
         return texts
+
+
+def _term(weight: float, name: str) -> str:
+    size = f"{abs(weight):.4g} "
+    return f"{'-' if weight < 0 else '+'} {'' if size == '1 ' else size}{name}"
 
 
 def base_parameters(Y: Float[Array, "rows parameters"], tolerance: float = 1e-8) -> BaseParameters:

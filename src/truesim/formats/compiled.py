@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 
 from truesim.formats.findings import find_unsimulated
+from truesim.formats.frames import matrix_of_quaternion, six_numbers
 from truesim.formats.supported import (
     INTEGRATORS,
     JOINT_KINDS,
@@ -18,7 +19,6 @@ from truesim.model.kinds import FIXED
 from truesim.model.model import Actuators, Bodies, Geoms, Joints, Mesh, Model, Options, Sensor, Sites
 from truesim.model.source import Finding, Source
 from truesim.model.topology import Link, Topology
-from truesim.spatial.inertia import ENTRIES
 
 
 def from_compiled(m: mujoco.MjModel, source: Source | None, findings: tuple[Finding, ...] = ()) -> Model:
@@ -54,11 +54,8 @@ def _names(m: mujoco.MjModel, kind: mujoco.mjtObj, count: int, unnamed: str, fir
 def _bodies(m: mujoco.MjModel) -> Bodies:
     inertia = np.empty((m.nbody - 1, 6))
     for b in range(1, m.nbody):
-        R = np.empty(9)
-        mujoco.mju_quat2Mat(R, m.body_iquat[b])
-        R = R.reshape(3, 3)
-        full = R @ np.diag(m.body_inertia[b]) @ R.T
-        inertia[b - 1] = [full[i, j] for i, j in ENTRIES]
+        R = matrix_of_quaternion(m.body_iquat[b])
+        inertia[b - 1] = six_numbers(R @ np.diag(m.body_inertia[b]) @ R.T)
     return Bodies(
         mass=m.body_mass[1:].copy(),
         com=m.body_ipos[1:].copy(),
@@ -109,17 +106,14 @@ def _topology(m: mujoco.MjModel, joints: Joints) -> Topology:
         first, count = int(m.body_jntadr[b]), int(m.body_jntnum[b])
         own = range(first, first + count) if count else (-1,)
         for j in own:
-            kind = joints.kinds[j] if j >= 0 else FIXED
-            q = int(m.jnt_qposadr[j]) if j >= 0 else 0
-            v = int(m.jnt_dofadr[j]) if j >= 0 else 0
             links.append(
                 Link(
                     parent=parent,
                     body=b - 1,
                     joint=j,
-                    kind=kind,
-                    q=slice(q, q + kind.nq),
-                    v=slice(v, v + kind.nv),
+                    kind=joints.kinds[j] if j >= 0 else FIXED,
+                    q_start=int(m.jnt_qposadr[j]) if j >= 0 else 0,
+                    v_start=int(m.jnt_dofadr[j]) if j >= 0 else 0,
                     first=j == own[0],
                     last=j == own[-1],
                 )

@@ -1,4 +1,4 @@
-"""What a compiled MuJoCo model has that we do not simulate: one rule per feature."""
+"""What a file holds that we do not simulate: collected while reading, and one rule per feature of a compiled model."""
 
 from collections.abc import Iterator
 
@@ -15,6 +15,36 @@ TRANSMISSIONS = {
     mujoco.mjtTrn.mjTRN_BODY: "contacts of a body (adhesion)",
     mujoco.mjtTrn.mjTRN_SO3: "an orientation",
 }
+
+
+SHOWN = 3
+"""So many names of a repeated finding are shown; of a warning, all."""
+
+
+class Collector:
+    """Gathers what is found while reading a file; the same thing found on many elements becomes one finding."""
+
+    def __init__(self) -> None:
+        self.names: dict[tuple[str, str, str], list[str]] = {}
+
+    def add(self, kind: str, name: str, message: str, severity: str = "not simulated") -> None:
+        """Note something about the element of this kind ("joint") and name."""
+        self.names.setdefault((kind, message, severity), []).append(name)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """One finding per kind and message, in the order in which they were first met."""
+        return tuple(
+            Finding(_subject(kind, names, None if severity == "warning" else SHOWN), message, severity)
+            for (kind, message, severity), names in self.names.items()
+        )
+
+
+def _subject(kind: str, names: list[str], most: int | None) -> str:
+    if len(names) == 1:
+        return f"{kind} '{names[0]}'" if names[0] else kind
+    different = [f"'{name}'" for name in dict.fromkeys(names) if name]
+    shown = ", ".join([*different[:most], *(["…"] if len(different[:most]) < len(different) else [])])
+    return f"{len(names)} x {kind}" + (f" ({shown})" if shown else "")
 
 
 def find_unsimulated(m: mujoco.MjModel) -> tuple[Finding, ...]:
@@ -59,7 +89,7 @@ def _world(m: mujoco.MjModel) -> Found:
 
 
 def _bodies(m: mujoco.MjModel) -> Found:
-    for b in np.flatnonzero(m.body_gravcomp):
+    for b in np.flatnonzero(m.body_gravcomp).tolist():
         yield _name(m, mujoco.mjtObj.mjOBJ_BODY, b, "body"), f"gravity compensation of {m.body_gravcomp[b]:g}"
 
 

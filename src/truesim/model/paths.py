@@ -92,14 +92,14 @@ def unit(model: Model, path: Path) -> str:
     units = _quantities(model if path.group is None else getattr(model, path.group))[path.field].split("|")
     if len(units) == 1 or path.index is None:
         return units[0]
-    joint = {"joints": path.index, "actuators": (*model.actuators.joints, 0)[path.index]}[path.group or ""]
+    joint = path.index if path.group == "joints" else model.actuators.joints[path.index]
     kind = model.joints.kinds[joint]
     return f"{units[0]} and {units[1]}" if kind == FREE else units[kind == SLIDE]
 
 
 def _quantities(module: eqx.Module) -> dict[str, str]:
     """Fields of a module that are physical quantities, with their units."""
-    fields = dataclasses.fields(module)  # type: ignore[arg-type]
+    fields = dataclasses.fields(module)
     return {f.name: f.metadata["unit"] for f in fields if "unit" in f.metadata}
 
 

@@ -28,14 +28,24 @@ class Link:
     joint: int
     """Index of its joint; -1 for a fixed link."""
     kind: AbstractJointKind
-    q: slice
-    """Its position coordinates within q."""
-    v: slice
-    """Its velocity coordinates within v."""
+    q_start: int
+    """Where its position coordinates begin within q."""
+    v_start: int
+    """Where its velocity coordinates begin within v."""
     first: bool
     """Whether it is the body's first link: the one that carries the body's offset from its parent."""
     last: bool
     """Whether it is the body's last link: the one that carries the body's inertia."""
+
+    @property
+    def q(self) -> slice:
+        """Its position coordinates within q."""
+        return slice(self.q_start, self.q_start + self.kind.nq)
+
+    @property
+    def v(self) -> slice:
+        """Its velocity coordinates within v."""
+        return slice(self.v_start, self.v_start + self.kind.nv)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -39,6 +39,8 @@ class Solution(NamedTuple):
 
     a: Float[Array, "n"]
     forces: Float[Array, "rows"]
+    sides: Int[Array, "rows"]
+    """Where each row ended: 1 at its upper bound, -1 at its lower bound, 0 between them."""
     iterations: Int[Array, ""]
     converged: Bool[Array, ""]
 
@@ -62,7 +64,7 @@ def solve(M: Float[Array, "n n"], b: Float[Array, "n"], rows: Rows) -> Solution:
         """One Newton step; the last if the rows at their bounds stay the same: then the cost was quadratic."""
         a, sides, _, count = carry
         gradient, rounding = _gradient(*fixed, a)
-        step = -dense.solve(_hessian(fixed[0], fixed[2], sides == 0), gradient)
+        step = -dense.solve(hessian(fixed[0], fixed[2], sides), gradient)
         a = jnp.where(jnp.max(jnp.abs(gradient)) <= rounding, a, _line_search(*fixed, a, step))
         new_sides = _sides(fixed[2], a)
         return a, new_sides, jnp.all(new_sides == sides), count + 1
@@ -74,11 +76,20 @@ def solve(M: Float[Array, "n n"], b: Float[Array, "n"], rows: Rows) -> Solution:
 
 def _on_active_set(M: Array, b: Array, rows: Rows, sides: Array, count: Array, converged: Array) -> Solution:
     """The solution with the rows at their bounds known: `(M + J^T D J) a = b + J^T (D ref, or the bound)`."""
-    within = sides == 0
-    bound = jnp.where(sides > 0, jnp.where(sides > 0, rows.high, 0.0), jnp.where(sides < 0, rows.low, 0.0))
-    known = jnp.where(within, rows.stiffness * rows.reference, bound)
-    a = dense.solve(_hessian(M, rows, within), b + rows.J.T @ known)
-    return Solution(a, jnp.where(within, _pull(rows, a), bound), count, converged)
+    known = forces_at(rows, jnp.zeros_like(b), sides)
+    a = dense.solve(hessian(M, rows, sides), b + rows.J.T @ known)
+    return Solution(a, forces_at(rows, a, sides), sides, count, converged)
+
+
+def forces_at(rows: Rows, a: Float[Array, "n"], sides: Int[Array, "rows"]) -> Float[Array, "rows"]:
+    """Force of each row at `a`, with the rows at their bounds known; smooth in everything else."""
+    high, low = jnp.where(sides > 0, rows.high, 0.0), jnp.where(sides < 0, rows.low, 0.0)
+    return jnp.where(sides == 0, _pull(rows, a), high + low)
+
+
+def hessian(M: Float[Array, "n n"], rows: Rows, sides: Int[Array, "rows"]) -> Float[Array, "n n"]:
+    """Second derivative of the cost, with the rows at their bounds known: `M + J^T D J`."""
+    return M + rows.J.T @ (jnp.where(sides == 0, rows.stiffness, 0.0)[:, None] * rows.J)
 
 
 def _pull(rows: Rows, a: Array) -> Array:
@@ -97,10 +108,6 @@ def _gradient(M: Array, b: Array, rows: Rows, a: Array) -> tuple[Array, Array]:
     force = jnp.clip(_pull(rows, a), rows.low, rows.high)
     size = jnp.max(jnp.abs(M) @ jnp.abs(a) + jnp.abs(b)) + jnp.max(jnp.abs(rows.stiffness * rows.reference))
     return M @ a - b - rows.J.T @ force, 16 * jnp.finfo(a.dtype).eps * size
-
-
-def _hessian(M: Array, rows: Rows, within: Array) -> Array:
-    return M + rows.J.T @ (jnp.where(within, rows.stiffness, 0.0)[:, None] * rows.J)
 
 
 def _line_search(M: Array, b: Array, rows: Rows, a: Array, direction: Array) -> Array:

@@ -4,6 +4,7 @@ All solve `(M + dt D + dt^2 K) a = forces - dt K v` with different choices of D 
 forces in velocity and position. Diagonal D and K join the joints' inertia inside the articulated-body algorithm.
 """
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import jax
@@ -97,6 +98,6 @@ def _standalone_free_links(model: Model) -> list[Link]:
     return [link for i, link in enumerate(links) if link.kind == FREE and i not in carrying]
 
 
-def _value_and_jacobian(f, x: Array) -> tuple[Array, Array]:
+def _value_and_jacobian(f: Callable[[Array], Array], x: Array) -> tuple[Array, Array]:
     value, tangent = jax.linearize(f, x)
     return value, jax.vmap(tangent, out_axes=1)(jnp.eye(x.shape[0]))

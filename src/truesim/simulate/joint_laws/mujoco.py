@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from truesim.core.typing import Array, Float
-from truesim.dynamics import bias_forces, mass_matrix, reference_configuration
+from truesim.dynamics import bias_forces, inverse_dynamics, mass_matrix, reference_configuration
 from truesim.model.kinds import BALL, FREE
 from truesim.model.model import Model
 from truesim.model.topology import Link
 from truesim.numerics import dense, soft_constraints
-from truesim.numerics.soft_constraints import Rows
+from truesim.numerics.soft_constraints import Rows, Solution
 from truesim.simulate.joint_laws.base import AbstractJointLaw, Constants, ConstraintForce
 from truesim.spatial.rotation import normalise, quaternion_log
 
@@ -69,8 +69,38 @@ class MujocoJointLaw(AbstractJointLaw):
         if self.limits:
             parts.append(_limit_rows(model, [links[j] for j in self.limits], (q, v), weight, least))
         rows = Rows(*(jnp.concatenate(part) for part in zip(*parts, strict=True)))
-        solution = soft_constraints.solve(mass_matrix(model, q), applied - bias_forces(model, q, v), rows)
+        solution = _constrained((model, q, v, applied, rows))
         return ConstraintForce(rows.J.T @ solution.forces, solution.iterations, solution.converged)
+
+
+@eqx.filter_custom_jvp
+def _constrained(inputs: tuple) -> Solution:
+    """Acceleration and forces of the rows: `M(q) a + c(q, v) = applied + J^T f(a)`."""
+    model, q, v, applied, rows = inputs
+    return soft_constraints.solve(mass_matrix(model, q), applied - bias_forces(model, q, v), rows)
+
+
+@_constrained.def_jvp
+def _constrained_jvp(primals: tuple, tangents: tuple) -> tuple[Solution, Solution]:
+    """Differentiates the balance at fixed a, as forward dynamics does: `da = (M + J^T D J)^-1 d balance`.
+
+    It needs the derivative of inverse dynamics instead of that of the mass matrix.
+    """
+    (inputs,), (perturbations,) = primals, tangents
+    model, q, _, _, rows = inputs
+    solution = _constrained(inputs)
+    a, sides = solution.a, solution.sides
+
+    def balance(inputs: tuple) -> Array:
+        model, q, v, applied, rows = inputs
+        return applied - inverse_dynamics(model, q, v, a) + rows.J.T @ soft_constraints.forces_at(rows, a, sides)
+
+    _, unbalanced = eqx.filter_jvp(balance, (inputs,), (perturbations,))
+    da = dense.solve(soft_constraints.hessian(mass_matrix(model, q), rows, sides), unbalanced)
+    _, df = eqx.filter_jvp(
+        lambda rows, a: soft_constraints.forces_at(rows, a, sides), (rows, a), (perturbations[4], da)
+    )
+    return solution, Solution(da, df, None, None, None)
 
 
 def inverse_weights(model: Model) -> Float[Array, "nv"]:
@@ -86,7 +116,7 @@ def inverse_weights(model: Model) -> Float[Array, "nv"]:
 
 def _friction_rows(model: Model, links: list[Link], v: Array, weight: Array, least: Array) -> Rows:
     """A row of dry friction for every degree of freedom of these joints."""
-    dofs = np.concatenate([np.arange(link.v.start, link.v.stop) for link in links])
+    dofs = np.concatenate([np.arange(link.v_start, link.v.stop) for link in links])
     j = np.concatenate([np.full(link.kind.nv, link.joint) for link in links])
     solimp = model.joints.solimpfriction[j]
     _, b = _spring(model.joints.solreffriction[j], solimp, least)
@@ -101,7 +131,7 @@ def _limit_rows(model: Model, links: list[Link], state: tuple[Array, Array], wei
     sides = [side for link in links for side in _sides(model, link, q)]
     distance, J = (jnp.stack(part) for part in zip(*sides, strict=True))
     j = np.concatenate([np.full(1 if link.kind == BALL else 2, link.joint) for link in links])
-    dofs = np.array([next(link.v.start for link in links if link.joint == joint) for joint in j])
+    dofs = np.array([next(link.v_start for link in links if link.joint == joint) for joint in j])
     margin, solimp = jnp.asarray(model.joints.margin)[j], model.joints.solimplimit[j]
     k, b = _spring(model.joints.solreflimit[j], solimp, least)
     impedance = _impedance(solimp, distance - margin)
@@ -117,8 +147,8 @@ def _sides(model: Model, link: Link, q: Array) -> list[tuple[Array, Array]]:
         turn = quaternion_log(normalise(q[link.q]))
         angle = jnp.sqrt(jnp.maximum(turn @ turn, 1e-30))
         return [(jnp.maximum(low, high) - angle, jnp.zeros(model.nv).at[link.v].set(-turn / angle))]
-    unit = jnp.eye(model.nv)[link.v.start]
-    return [(q[link.q.start] - low, unit), (high - q[link.q.start], -unit)]
+    unit = jnp.eye(model.nv)[link.v_start]
+    return [(q[link.q_start] - low, unit), (high - q[link.q_start], -unit)]
 
 
 def _spring(
