@@ -35,7 +35,7 @@ ROBOT = f"""
   <geom name="floor" type="plane" size="1 1 1" pos=".1 .2 -.3" quat="1 .2 .1 0"/>
   <body name="a" pos=".1 .2 .3"><joint name="free" type="free"/><site name="r" pos=".1 .2 .3" quat="1 .3 0 -.5"/>
     <inertial pos=".1 0 0" mass="1" diaginertia=".1 .2 .15"/>
-    <body name="b" pos=".3 0 0" quat="1 0 .4 0"><joint name="ball" type="ball" damping=".2"/>
+    <body name="b" pos=".3 0 0" quat="1 0 .4 0"><joint name="ball" type="ball" pos=".1 0 .2"/>
       <inertial pos="0 .1 .2" mass="1" fullinertia=".1 .12 .15 .01 .02 .03"/>
       <site name="s" pos="-.1 .3 .2" quat="1 .3 .7 -.5"/>
       <geom name="g" size=".1" pos=".2 .1 0" quat="0 1 1 0" mass="0"/>

@@ -134,3 +134,39 @@ def test_robots_without_joints_stand_still():
     state, info = evaluate(lambda s, x: s.step(x, jnp.zeros(0)), Simulator.of(model), State.at_rest(model))
     assert state.q.shape == state.v.shape == info.acceleration.shape == (0,)
     assert float(state.time) == 0.002
+
+
+ONE_JOINT = """
+<mujoco><compiler angle="radian"/><option timestep="0.01"><flag contact="disable"/></option><worldbody>
+  <body><joint name="a" axis="0 1 0" damping=".3" {joint}/><inertial pos=".1 0 .2" mass="1" diaginertia=".02 .02 .01"/>
+</body></worldbody><actuator>{actuator}</actuator></mujoco>"""
+UNUSUAL = {
+    "constant impedance": ('range="-.1 .1" solimplimit=".5 .9 0 .5 2"', ""),
+    "falling impedance": ('range="-.1 .1" solimplimit=".9 .5 .1 .5 2"', ""),
+    "linear impedance": ('range="-.1 .1" solimplimit=".5 .9 .1 .5 1"', ""),
+    "stiffness and damping": ('range="-.1 .1" solreflimit="-300 -9"', ""),
+    "mixed reference": ('range="-.1 .1" solreflimit="-100 1"', ""),
+    "unsafe reference": ('range="-.1 .1" solreflimit=".001 1"', ""),
+    "sticking": ('frictionloss="30" solimpfriction=".5 .9 0 .5 2"', ""),
+    "clipped joint": ('actuatorfrcrange="-1 1"', '<velocity joint="a" kv="30"/>'),
+    "clipped force": ("", '<velocity joint="a" kv="30" forcerange="-1 1"/>'),
+    "clipped control": ("", '<general joint="a" gaintype="affine" gainprm="1 .2 -8" ctrlrange="-1 1"/>'),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("case", UNUSUAL)
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
+def test_unusual_settings_step_as_in_mujoco(case, integrator):
+    """Settings at the edge of what MuJoCo allows mean the same here."""
+    joint, actuator = UNUSUAL[case]
+    text = ONE_JOINT.format(joint=joint, actuator=actuator).replace("<option", f'<option integrator="{integrator}"')
+    m = mujoco.MjModel.from_xml_string(text)
+    m.opt.tolerance = 0
+    d = mujoco.MjData(m)
+    d.qpos, d.qvel, d.ctrl = 0.13, 0.7, 3.0
+    simulator = Simulator.of(from_compiled(m, None))
+    state = State(jnp.asarray(d.qpos), jnp.asarray(d.qvel), jnp.zeros(()))
+    ours, _ = evaluate(lambda s, x, u: s.step(x, u), simulator, state, d.ctrl)
+    mujoco.mj_step(m, d)
+    np.testing.assert_allclose(ours.v, d.qvel, rtol=1e-12)
