@@ -5,7 +5,7 @@ from pathlib import Path
 
 import jax
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -15,10 +15,13 @@ settings.register_profile(
     "stable",
     derandomize=True,  # the same examples on every run, so that a failure is the change's and not the dice's
     database=None,
+    phases=[Phase.explicit, Phase.generate],  # shrinking would compile hundreds of examples; `search` does it
     deadline=None,  # an example may have to be compiled
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-settings.register_profile("search", parent=settings.get_profile("stable"), derandomize=False, max_examples=1000)
+settings.register_profile(
+    "search", parent=settings.get_profile("stable"), derandomize=False, max_examples=1000, phases=tuple(Phase)
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
 
 

@@ -17,7 +17,7 @@ def kinetic_energy(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -
 
 def potential_energy(model: Model, q: Float[Array, "nq"]) -> Float[Array, ""]:
     """Potential energy of gravity, zero at the world's origin [J]; springs are not included."""
-    return -jnp.sum(model.bodies.mass[:, None] * _body_centres(model, q) * model.gravity)
+    return -(model.bodies.mass @ _body_centres(model, q)) @ model.gravity
 
 
 def centre_of_mass(model: Model, q: Float[Array, "nq"]) -> Float[Array, "3"]:

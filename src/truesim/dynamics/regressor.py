@@ -46,14 +46,12 @@ def regressor(
     return jnp.stack(columns, axis=1)
 
 
-def _unit_inertias() -> list[Float[Array, "6 6"]]:
-    """Spatial inertias of which a body's is the sum, weighted by its ten parameters."""
+def _unit_inertias() -> list[Float[np.ndarray, "6 6"]]:
+    """Spatial inertias of which a body's is the sum, weighted by its ten parameters; NumPy, so constant in a trace."""
     units = []
-    for k in range(10):
-        ten = np.zeros(10)
-        ten[k] = 1.0
-        H = np.asarray(skew(ten[1:4]))
-        units.append(np.block([[np.asarray(symmetric(ten[4:])), H], [H.T, ten[0] * np.eye(3)]]))
+    for m, x, y, z, xx, yy, zz, xy, xz, yz in np.eye(len(PARAMETERS)):
+        H = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+        units.append(np.block([[np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), H], [H.T, m * np.eye(3)]]))
     return units
 
 

@@ -28,4 +28,4 @@ def solve(A: Float[Array, "n n"], b: Float[Array, "n *columns"]) -> Float[Array,
 
 
 def _outer(column: Float[Array, "m"], row: Float[Array, "*columns"]) -> Float[Array, "m *columns"]:
-    return column.reshape((-1,) + (1,) * row.ndim) * row
+    return column.reshape((-1,) + (1,) * row.ndim) * row[None]

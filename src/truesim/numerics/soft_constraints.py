@@ -118,15 +118,15 @@ def _line_search(M: Array, b: Array, rows: Rows, a: Array, direction: Array) -> 
     """
     pull, speed = _pull(rows, a), -rows.stiffness * (rows.J @ direction)
     moving = jnp.abs(speed) > 0
-    reach = (jnp.stack([rows.low, rows.high]) - pull) / jnp.where(moving, speed, 1.0)
-    kinks = jnp.where(moving & jnp.isfinite(reach) & (reach > 0), reach, 0.0).ravel()
+    reach = jnp.concatenate([(bound - pull) / jnp.where(moving, speed, 1.0) for bound in (rows.low, rows.high)])
+    kinks = jnp.where(jnp.tile(moving, 2) & jnp.isfinite(reach) & (reach > 0), reach, 0.0)
     offset, rate, push = (M @ a - b) @ direction, direction @ M @ direction, rows.J @ direction
 
     def slope(t: Array) -> Array:
-        force = jnp.clip(pull + t[..., None] * speed, rows.low, rows.high)
+        force = jnp.clip(pull + t * speed, rows.low, rows.high)
         return offset + t * rate - force @ push
 
-    slopes = slope(kinks)
+    slopes = jax.vmap(slope)(kinks)
     left = jnp.max(jnp.where(slopes <= 0, kinks, 0.0))
     right = jnp.min(jnp.where(slopes > 0, kinks, jnp.inf))
     right = jnp.where(jnp.isfinite(right), right, left + 1.0)

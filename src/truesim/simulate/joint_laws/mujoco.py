@@ -21,6 +21,10 @@ from truesim.spatial.rotation import normalise, quaternion_log
 
 SMALLEST, LARGEST = 1e-4, 0.9999
 """MuJoCo's bounds of the impedance."""
+NARROWEST = 1e-15
+"""An impedance over a smaller width is constant in MuJoCo: the mean of its ends."""
+DEFAULT_SOLREF = (0.02, 1.0)
+"""What MuJoCo puts in the place of a pair with one positive number only."""
 
 
 class MujocoJointLaw(AbstractJointLaw):
@@ -159,7 +163,8 @@ def _spring(
     solref: Float[Array, "rows 2"], solimp: Float[Array, "rows 5"], least: Float[Array, ""]
 ) -> tuple[Float[Array, "rows"], Float[Array, "rows"]]:
     """Stiffness k and damping b of the reference acceleration: from time constant and damping ratio, or given."""
-    first, second = jnp.asarray(solref[:, 0]), jnp.asarray(solref[:, 1])
+    mixed = (solref[:, 0] > 0) != (solref[:, 1] > 0)
+    first, second = (jnp.where(mixed, default, solref[:, k]) for k, default in enumerate(DEFAULT_SOLREF))
     given = first <= 0
     time, ratio = jnp.where(given, 1.0, jnp.maximum(first, least)), jnp.where(given, 1.0, second)
     widest = jnp.clip(solimp[:, 1], SMALLEST, LARGEST)
@@ -171,12 +176,13 @@ def _spring(
 def _impedance(solimp: Float[Array, "rows 5"], violation: Float[Array, "rows"]) -> Float[Array, "rows"]:
     """MuJoCo's impedance d(r): from solimp[0] to solimp[1] over the distance solimp[2], a power-law sigmoid."""
     low, high, middle = (jnp.clip(solimp[:, k], SMALLEST, LARGEST) for k in (0, 1, 3))
-    width, power = jnp.maximum(solimp[:, 2], 1e-15), jnp.maximum(solimp[:, 4], 1.0)
+    flat, power = solimp[:, 2] <= NARROWEST, jnp.maximum(solimp[:, 4], 1.0)
+    width = jnp.where(flat, 1.0, solimp[:, 2])
     x = jnp.minimum(jnp.abs(violation) / width, 1.0)
     inside, outside = jnp.where(x > 0, x, 1.0), jnp.where(x < 1, 1 - x, 1.0)
     rising = jnp.where(x > 0, inside**power / middle ** (power - 1), 0.0)
     settling = jnp.where(x < 1, 1 - outside**power / (1 - middle) ** (power - 1), 1.0)
-    return low + jnp.where(x <= middle, rising, settling) * (high - low)
+    return low + jnp.where(flat, 0.5, jnp.where(x <= middle, rising, settling)) * (high - low)
 
 
 def _stiffness(impedance: Float[Array, "rows"], weight: Float[Array, "rows"]) -> Float[Array, "rows"]:
