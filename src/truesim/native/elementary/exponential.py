@@ -40,9 +40,8 @@ def _scaled(s: Scope, value: Number, n: Number) -> Number:
 
 def exp_of_pair(s: Scope, x: Number, low: Number) -> Number:
     """exp(x + low) for a small correction `low`."""
-    limited = _clamped(s, x, -760.0, 720.0)
-    n, (high, rest) = _reduced(s, limited)
-    grown, tail = _grown(s, (high, rest + low))
+    n, (high, rest) = _reduced(s, _clamped(s, x, -760.0, 720.0))
+    grown, tail = _grown(s, (high, rest) if low.is_literal(0) else s.sum(high, rest + low))
     return _scaled(s, 1.0 + (grown + tail), n)
 
 

@@ -41,11 +41,9 @@ def _supplement(s: Scope, angle: Pair) -> Pair:
 
 def atan2(s: Scope, y: Number, x: Number) -> Number:
     """Angle of the point (x, y) [rad], in [-pi, pi]."""
-    scale = _scale(s, abs(x), abs(y))
-    ax, ay = _bounded(s, abs(x)) * scale, _bounded(s, abs(y)) * scale
-    is_origin = ax.equals(0.0) & ay.equals(0.0)
+    ax, ay = _moderate(s, abs(x), abs(y))
     zero = s.number(0.0)
-    angle = _angle(s, (ay, zero), (s.select(is_origin, 1.0, ax), zero))
+    angle = _angle(s, (ay, zero), (ax, zero))
     back = _supplement(s, angle)
     behind = x.bits() < 0
     value = s.select(behind, back[0], angle[0]) + s.select(behind, back[1], angle[1])
@@ -53,15 +51,15 @@ def atan2(s: Scope, y: Number, x: Number) -> Number:
     return s.with_sign(value, y)
 
 
-def _bounded(s: Scope, x: Number) -> Number:
-    """Infinity replaced by the largest number."""
-    return s.select(x > 1.7e308, 1.7976931348623157e308, x)
-
-
-def _scale(s: Scope, x: Number, y: Number) -> Number:
-    """A power of two that keeps sums and products of x and y in range."""
+def _moderate(s: Scope, x: Number, y: Number) -> Pair:
+    """Numbers in the ratio of x to y whose sums and products stay in range; (1, 0) for the origin."""
     larger = s.select(x > y, x, y)
-    return s.select(larger > 1e150, 2.0**-600, s.select(larger < 1e-150, 2.0**600, 1.0))
+    scale = s.select(larger > 1e150, 2.0**-600, s.select(larger < 1e-150, 2.0**600, 1.0))
+    is_infinite = larger.equals(np.inf)
+    scaled = [
+        s.select(is_infinite, s.select(part.equals(np.inf), 1.0, 0.0), part * scale) for part in (x, y)
+    ]
+    return s.select(larger.equals(0.0), 1.0, scaled[0]), scaled[1]
 
 
 def atan(s: Scope, x: Number) -> Number:

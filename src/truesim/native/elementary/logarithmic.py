@@ -8,7 +8,7 @@ from truesim.native.elementary.numbers import Number, Pair, Scope
 
 _LN2_HIGH = 0.6931471803691238
 _LN2_LOW = 1.9082149292705877e-10
-_LN2_LOWEST = -1.1976098482005e-26
+_LN2_LOWEST = 1.1612227229362532e-26
 _SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
 _TINY = 2.2250738585072014e-308
 _TWO_THIRDS_LOW = 3.700743415417188e-17
@@ -150,7 +150,7 @@ def acosh(s: Scope, x: Number) -> Number:
     t = x - 1.0
     moderate = log1p(s, t + s.sqrt(t * 2.0 + t * t))
     large = log(s, x) + 0.6931471805599453
-    return s.select(x > 1e8, large, moderate)
+    return s.select(x < 1.0, np.nan, s.select(x > 1e8, large, moderate))
 
 
 def atanh(s: Scope, x: Number) -> Number:
