@@ -7,7 +7,7 @@ import numpy as np
 from jax.extend import core as jex
 
 from truesim.native.lower.context import Lowering, map_nodes, rule
-from truesim.native.lower.values import Array, Nodes, is_large
+from truesim.native.lower.values import Array, Nodes, Rows, is_large
 from truesim.native.types import I32, Scalar
 
 Combine = Callable[[int, int], int]
@@ -66,7 +66,8 @@ def reduced(low: Lowering, x: Array, name: str, axes: tuple[int, ...]) -> Array:
     if not is_large(x.shape):
         return low.elements(reduce_nodes(f, x.nodes(), axes, start), x.type)
     if 0 not in axes:
-        return low.rowwise(shape, x.type, lambda nodes: reduce_nodes(f, nodes, inner, start), x)
+        rows = Rows(g, shape, x.type, lambda i: reduce_nodes(f, x.row(i), inner, start))
+        return rows if is_large(shape) else rows.materialized()
     loop = g.begin_loop(x.shape[0])
     row = reduce_nodes(f, x.row(loop.counter), inner, start)
     carries = [g.add_carry(loop, start) for _ in range(row.size)]
