@@ -76,7 +76,7 @@ class Lowering:
         """Values of one equation's outputs."""
         outer = self._location
         here = source_info_util.summarize(eqn.source_info)
-        self._location = outer if "unknown" in here else here
+        self._location = here or outer
         found = RULES.get(eqn.primitive.name)
         if found is None:
             raise self.unsupported(f"the primitive `{eqn.primitive.name}` is not supported")
