@@ -8,7 +8,7 @@ import numpy as np
 from jax.extend import core as jex
 
 from truesim.native.algebra import Algebra
-from truesim.native.driver import Port, driver
+from truesim.native.driver import Frame, Port, driver
 from truesim.native.emit import Module
 from truesim.native.function import Layout
 from truesim.native.lower import Lowering
@@ -16,6 +16,12 @@ from truesim.native.lower.values import Array, InMemory, Rows
 from truesim.native.schedule import Schedule, Sink, schedule
 from truesim.native.target import Target
 from truesim.native.types import Memory, memory
+
+
+_GROUP = 8
+"""Most tiles that go through the code together."""
+_CACHE_BYTES = 2**18
+"""Workspace that a group of tiles may use."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ def listing(closed: jex.ClosedJaxpr, target: Target) -> Listing:
         results = low.run_closed(closed, inputs)
         outputs, sinks, direct = _outputs(g, results)
         plan = schedule(g, sinks, direct)
-        lanes = _lanes(g, plan, target)
+        lanes = target.vector_bytes // (8 if low.is_double else 4)
         layout = _layout(g, plan, lanes, [x.memory() for x in inputs], outputs)
         module = Module(g, plan, layout, target.has_fma)
         body = module.block(plan.block, [])
@@ -48,7 +54,8 @@ def listing(closed: jex.ClosedJaxpr, target: Target) -> Listing:
             [Port(x.size, x.type, layout.arrays[n]) for x, n in zip(arrays, nodes, strict=True)]
             for arrays, nodes in ((inputs, [x.memory() for x in inputs]), (results, outputs))
         ]
-        around = driver(ports[0], ports[1], body, layout.size, lanes, target.is_x86)
+        frame = Frame(lanes, layout.size, _group(layout.size), target.is_x86)
+        around = driver(ports[0], ports[1], body, frame)
         operations = sum(map(len, plan.order.values()))
         return Listing(module.text() + around, operations, layout.size)
 
@@ -72,23 +79,21 @@ def _outputs(g: Algebra, results: list[Array]) -> tuple[list[int], list[Sink], l
     return outputs, sinks, direct
 
 
-def _lanes(g: Algebra, plan: Schedule, target: Target) -> int:
-    """Instances a tile: a vector register's worth of the widest number."""
-    used = {g.types[n] for nodes in plan.order.values() for n in nodes}
-    wide = any(not isinstance(t, Memory) and t.size == 8 and t.kind == "float" for t in used)
-    return target.vector_bytes // (8 if wide else 4)
-
-
 def _layout(g: Algebra, plan: Schedule, lanes: int, inputs: list[int], outputs: list[int]) -> Layout:
     slot = lanes * 8
     arrays: dict[int, int] = {}
-    offset = plan.slot_count * slot
+    offset = -(-plan.slot_count * slot // 64) * 64
     for n in dict.fromkeys([*inputs, *outputs, *plan.arrays]):
         type = g.memory_type(n)
         arrays[n] = offset
         offset += -(-type.length * type.element.size * lanes // 64) * 64
     slots = {n: k * slot for n, k in plan.slots.items()}
-    return Layout(lanes, slots, arrays, offset)
+    return Layout(lanes, slots, arrays, max(offset, 64))
+
+
+def _group(workspace: int) -> int:
+    """Tiles that go through a chunk together: code is fetched once for all, if their data stay in the cache."""
+    return max(1, min(_GROUP, _CACHE_BYTES // workspace))
 
 
 def assemble(text: str, target: Target) -> bytes:

@@ -22,15 +22,21 @@ class Port:
     offset: int
 
 
-def driver(
-    inputs: list[Port], outputs: list[Port], body: list[str], workspace: int, lanes: int, x86: bool
-) -> str:
+@dataclass(frozen=True)
+class Frame:
+    """How a kernel runs: lanes a tile, bytes of workspace a tile, and tiles that go through it together."""
+
+    lanes: int
+    workspace: int
+    group: int
+    is_x86: bool
+
+
+def driver(inputs: list[Port], outputs: list[Port], body: list[str], frame: Frame) -> str:
     """LLVM IR of `kernel(inputs, strides, outputs, batch, threads)`, which returns 0 or 1 if out of memory."""
     widths = sorted({p.type.bits for p in (*inputs, *outputs)})
-    helpers = [f(bits, lanes) for bits in widths for f in (_gather, _scatter)]
-    return "\n".join(
-        [*helpers, _range(inputs, outputs, body, (workspace, lanes, x86)), _entry(lanes), _DECLARATIONS]
-    )
+    helpers = [f(bits, frame.lanes) for bits in widths for f in (_gather, _scatter)]
+    return "\n".join([*helpers, _range(inputs, outputs, body, frame), _entry(frame.lanes), _DECLARATIONS])
 
 
 _DECLARATIONS = """
@@ -158,62 +164,123 @@ def _scatter(bits: int, lanes: int) -> str:
     ])  # fmt: skip
 
 
-def _range(inputs: list[Port], outputs: list[Port], body: list[str], sizes: tuple[int, int, bool]) -> str:
-    """@range: instances `start` to `stop`, tile by tile, on one thread."""
-    workspace, lanes, x86 = sizes
-    setup, per_tile, results = [], [], []
+def _range(inputs: list[Port], outputs: list[Port], body: list[str], frame: Frame) -> str:
+    """@range: instances `start` to `stop`, a group of tiles at a time, on one thread."""
+    setup, load, save = [], [], []
     for k, port in enumerate(inputs):
-        place = f"%in{k}.tile"
-        setup += [
-            f"{place} = getelementptr i8, ptr %ws, i64 {port.offset}",
-            f"%in{k}.slot = getelementptr ptr, ptr %inputs, i64 {k}",
-            f"%in{k} = load ptr, ptr %in{k}.slot",
+        setup += _port(f"in{k}", "inputs", k) + [
             f"%in{k}.stride.slot = getelementptr i64, ptr %strides, i64 {k}",
             f"%in{k}.stride = load i64, ptr %in{k}.stride.slot",
             f"%in{k}.shared = icmp eq i64 %in{k}.stride, 0",
-            f"br i1 %in{k}.shared, label %spread{k}, label %ready{k}",
-            f"spread{k}:",
-            f"call void @gather{port.type.bits}(ptr %in{k}, i64 0, ptr {place}, i64 {port.size}, i64 0)",
-            f"br label %ready{k}",
-            f"ready{k}:",
         ]
-        per_tile += [
-            f"br i1 %in{k}.shared, label %after{k}, label %fill{k}",
+        gather = f"call void @gather{port.type.bits}(ptr %in{k}.row, i64 %in{k}.stride, ptr %in{k}.tile, i64 {port.size}, i64 %last)"
+        load += [
+            f"%in{k}.done = and i1 %in{k}.shared, %later",
+            f"br i1 %in{k}.done, label %after{k}, label %fill{k}",
             f"fill{k}:",
-            f"%in{k}.skip = mul i64 %tile, %in{k}.stride",
+            f"%in{k}.tile = getelementptr i8, ptr %ws, i64 {port.offset}",
+            f"%in{k}.skip = mul i64 %instance, %in{k}.stride",
             f"%in{k}.row = getelementptr i8, ptr %in{k}, i64 %in{k}.skip",
-            f"call void @gather{port.type.bits}(ptr %in{k}.row, i64 %in{k}.stride, ptr {place}, "
-            f"i64 {port.size}, i64 %last)",
+            gather,
             f"br label %after{k}",
             f"after{k}:",
         ]
     for k, port in enumerate(outputs):
-        results += [
-            f"%out{k}.tile = getelementptr i8, ptr %ws, i64 {port.offset}",
-            f"%out{k}.slot = getelementptr ptr, ptr %outputs, i64 {k}",
-            f"%out{k} = load ptr, ptr %out{k}.slot",
-            f"%out{k}.skip = mul i64 %tile, {port.size * port.type.size}",
+        setup += _port(f"out{k}", "outputs", k)
+        save += [
+            f"%out{k}.tile = getelementptr i8, ptr %save.ws, i64 {port.offset}",
+            f"%out{k}.skip = mul i64 %save.instance, {port.size * port.type.size}",
             f"%out{k}.row = getelementptr i8, ptr %out{k}, i64 %out{k}.skip",
-            f"call void @scatter{port.type.bits}(ptr %out{k}.tile, ptr %out{k}.row, i64 {port.size}, i64 %count)",
+            f"call void @scatter{port.type.bits}(ptr %out{k}.tile, ptr %out{k}.row, i64 {port.size}, i64 %save.count)",
         ]
-    enter = ["%saved = alloca i32", "%wanted = alloca i32", f"store i32 {_MXCSR}, ptr %wanted",
-             "call void @llvm.x86.sse.stmxcsr(ptr %saved)", "call void @llvm.x86.sse.ldmxcsr(ptr %wanted)"]  # fmt: skip
-    leave = ["call void @llvm.x86.sse.ldmxcsr(ptr %saved)"]
-    return "\n".join([
-        "define internal i32 @range(ptr %inputs, ptr %strides, ptr %outputs, i64 %start, i64 %stop) nounwind {",
-        "entry:", f"%ws = call ptr @aligned_alloc(i64 64, i64 {max(64, -(-workspace // 64) * 64)})",
-        "%none = icmp eq ptr %ws, null", "br i1 %none, label %failed, label %begin",
-        "failed:", "ret i32 1",
-        "begin:", *(enter if x86 else []), *setup, "br label %first",
-        "first:", "br label %head",
-        "head:", "%tile = phi i64 [%start, %first], [%tile.next, %finish]", "%more = icmp slt i64 %tile, %stop",
-        "br i1 %more, label %work, label %done",
-        "work:", "%rest = sub i64 %stop, %tile", f"%partial = icmp slt i64 %rest, {lanes}",
-        f"%count = select i1 %partial, i64 %rest, i64 {lanes}", "%last = sub i64 %count, 1",
-        *per_tile, *body, *results, f"%tile.next = add i64 %tile, {lanes}", "br label %finish",
-        "finish:", "br label %head",
-        "done:", *(leave if x86 else []), "call void @free(ptr %ws)", "ret i32 0", "}",
-    ])  # fmt: skip
+    return _RANGE.format(
+        setup="\n".join(setup), load="\n".join(load), body="\n".join(body), save="\n".join(save),
+        enter=_ENTER if frame.is_x86 else "", leave=_LEAVE if frame.is_x86 else "",
+        size=frame.workspace, group=frame.group, total=frame.workspace * frame.group,
+        lanes=frame.lanes, instances=frame.lanes * frame.group,
+    )  # fmt: skip
+
+
+def _port(name: str, table: str, k: int) -> list[str]:
+    """Instructions that load an array's address."""
+    return [f"%{name}.slot = getelementptr ptr, ptr %{table}, i64 {k}", f"%{name} = load ptr, ptr %{name}.slot"]
+
+
+_ENTER = f"""
+  %saved = alloca i32
+  %wanted = alloca i32
+  store i32 {_MXCSR}, ptr %wanted
+  call void @llvm.x86.sse.stmxcsr(ptr %saved)
+  call void @llvm.x86.sse.ldmxcsr(ptr %wanted)"""
+_LEAVE = "call void @llvm.x86.sse.ldmxcsr(ptr %saved)"
+
+_RANGE = """
+define internal i32 @range(ptr %inputs, ptr %strides, ptr %outputs, i64 %start, i64 %stop) nounwind {{
+entry:
+  %amount = sub i64 %stop, %start
+  %padded = add i64 %amount, {lanes}
+  %above = sub i64 %padded, 1
+  %needed = udiv i64 %above, {lanes}
+  %small = icmp ult i64 %needed, {group}
+  %groups = select i1 %small, i64 %needed, i64 {group}
+  %bytes = mul i64 %groups, {size}
+  %first = call ptr @aligned_alloc(i64 64, i64 %bytes)
+  %none = icmp eq ptr %first, null
+  br i1 %none, label %failed, label %begin
+failed:
+  ret i32 1
+begin:
+{enter}
+{setup}
+  br label %head
+head:
+  %base = phi i64 [%start, %begin], [%base.next, %finish]
+  %more = icmp slt i64 %base, %stop
+  br i1 %more, label %load, label %done
+load:
+  %t = phi i64 [0, %head], [%t.next, %loaded]
+  %offset = mul i64 %t, {lanes}
+  %instance = add i64 %base, %offset
+  %rest = sub i64 %stop, %instance
+  %partial = icmp slt i64 %rest, {lanes}
+  %count = select i1 %partial, i64 %rest, i64 {lanes}
+  %last = sub i64 %count, 1
+  %later = icmp ugt i64 %base, %start
+  %place = mul i64 %t, {size}
+  %ws = getelementptr i8, ptr %first, i64 %place
+{load}
+  br label %loaded
+loaded:
+  %t.next = add i64 %t, 1
+  %here = icmp ult i64 %t.next, {group}
+  %left = icmp sgt i64 %rest, {lanes}
+  %again = and i1 %here, %left
+  br i1 %again, label %load, label %run
+run:
+  %tiles = add i64 %t.next, 0
+{body}
+  br label %save
+save:
+  %s = phi i64 [0, %run], [%s.next, %save]
+  %save.offset = mul i64 %s, {lanes}
+  %save.instance = add i64 %base, %save.offset
+  %save.rest = sub i64 %stop, %save.instance
+  %save.partial = icmp slt i64 %save.rest, {lanes}
+  %save.count = select i1 %save.partial, i64 %save.rest, i64 {lanes}
+  %save.place = mul i64 %s, {size}
+  %save.ws = getelementptr i8, ptr %first, i64 %save.place
+{save}
+  %s.next = add i64 %s, 1
+  %unsaved = icmp ult i64 %s.next, %tiles
+  br i1 %unsaved, label %save, label %finish
+finish:
+  %base.next = add i64 %base, {instances}
+  br label %head
+done:
+  {leave}
+  call void @free(ptr %first)
+  ret i32 0
+}}"""
 
 
 def _entry(lanes: int) -> str:

@@ -27,15 +27,11 @@ class Module:
         return "\n".join(parts)
 
     def block(self, block: Block, counters: list[int]) -> list[str]:
-        """Call instructions that run a block; `counters` are those of the enclosing nested loops."""
-        passed = "".join(f", i64 %i{c}" for c in counters)
+        """Calls that run a block on all tiles; `counters` are those of the enclosing nested loops."""
         calls = []
         for item in block.items:
-            if isinstance(item, Chunk):
-                name = self._chunk(item, counters)
-            else:
-                name = self._nested(item, counters)
-            calls.append(f"call void {name}(ptr %ws{passed})")
+            name = self._chunk(item, counters) if isinstance(item, Chunk) else self._nested(item, counters)
+            calls.append(_call(name, counters))
         return calls
 
     def _chunk(self, chunk: Chunk, counters: list[int]) -> str:
@@ -52,51 +48,42 @@ class Module:
         return name
 
     def _nested(self, nested: Nested, counters: list[int]) -> str:
-        """A loop whose body calls the functions of its block; carries stay in their slots."""
+        """A loop whose body calls the functions of its block; carries stay in their slots.
+
+        All tiles go through a counted loop together. In a while loop each has its own number of iterations.
+        """
         loop = nested.loop
-        start = self._copies(loop, loop.inits, counters)
         inner = [*counters, loop.region]
+        start = _call(self._copies(loop, loop.inits, counters), counters)
         body = self.block(nested.block, inner)
-        end = self._copies(loop, loop.nexts, inner)
-        passed = "".join(f", i64 %i{c}" for c in counters)
-        passed_inner = "".join(f", i64 %i{c}" for c in inner)
-        header = "".join(f", i64 %i{c}" for c in counters)
+        end = _call(self._copies(loop, loop.nexts, inner), inner)
         name = self.fresh("loop")
-        r = loop.region
-        lines = [
-            f"define internal void {name}(ptr noalias %ws{header}) nounwind {{",
-            "entry:",
-            f"call void {start}(ptr %ws{passed})",
-            "br label %head",
-            "head:",
-            f"%i{r} = phi i64 [0, %entry], [%next, %body]",
-            *self._continue(loop),
-            "br i1 %more, label %body, label %done",
-            "body:",
-            *body,
-            f"call void {end}(ptr %ws{passed_inner})",
-            f"%next = add i64 %i{r}, 1",
-            "br label %head",
-            "done:",
-            "ret void",
-            "}",
-        ]
-        self.unit.functions.append("\n".join(lines))
+        iterate = [*body, end, f"%next = add i64 %i{loop.region}, 1"]
+        if loop.trips is not None:
+            lines = _counted(loop.region, loop.trips, start, iterate)
+        else:
+            lines = self._while(loop, start, iterate)
+        self.unit.functions.append("\n".join([_header(name, counters), *lines, "}"]))
         return name
 
-    def _continue(self, loop: Loop) -> list[str]:
-        """Instructions that set %more: whether to run another iteration."""
-        if loop.trips is not None:
-            return [f"%more = icmp ult i64 %i{loop.region}, {loop.trips}"]
+    def _while(self, loop: Loop, start: str, iterate: list[str]) -> list[str]:
         layout = self.unit.layout
         lanes, offset = layout.lanes, layout.slots[loop.carries[0]]
         self.unit.code.declarations.add(f"declare i8 @llvm.vector.reduce.or.v{lanes}i8(<{lanes} x i8>)")
         return [
-            f"%at = getelementptr i8, ptr %ws, i64 {offset}",
-            f"%flags = load <{lanes} x i8>, ptr %at",
-            f"%any = call i8 @llvm.vector.reduce.or.v{lanes}i8(<{lanes} x i8> %flags)",
-            "%more = icmp ne i8 %any, 0",
-        ]
+            "entry:", f"%bytes = mul i64 %tiles, {layout.size}", "%end = getelementptr i8, ptr %first, i64 %bytes",
+            "br label %tile",
+            "tile:", "%ws = phi ptr [%first, %entry], [%ws.next, %done]",
+            *_on_one_tile([start]), "br label %head",
+            "head:", f"%i{loop.region} = phi i64 [0, %tile], [%next, %body]",
+            f"%at = getelementptr i8, ptr %ws, i64 {offset}", f"%flags = load <{lanes} x i8>, ptr %at",
+            f"%any = call i8 @llvm.vector.reduce.or.v{lanes}i8(<{lanes} x i8> %flags)", "%more = icmp ne i8 %any, 0",
+            "br i1 %more, label %body, label %done",
+            "body:", *_on_one_tile(iterate), "br label %head",
+            "done:", f"%ws.next = getelementptr i8, ptr %ws, i64 {layout.size}",
+            "%finished = icmp eq ptr %ws.next, %end", "br i1 %finished, label %return, label %tile",
+            "return:", "ret void",
+        ]  # fmt: skip
 
     def _copies(self, loop: Loop, values: list[int], counters: list[int]) -> str:
         """Function that moves values to the places of the carries, all reads before all writes."""
@@ -110,3 +97,28 @@ class Module:
             if k not in scalars:
                 function.copy_memory(loop.carries[k], values[k])
         return self._finish(function, "copy")
+
+
+def _header(name: str, counters: list[int]) -> str:
+    passed = "".join(f", i64 %i{c}" for c in counters)
+    return f"define internal void {name}(ptr noalias %first, i64 %tiles{passed}) nounwind {{"
+
+
+def _call(name: str, counters: list[int]) -> str:
+    passed = "".join(f", i64 %i{c}" for c in counters)
+    return f"call void {name}(ptr %first, i64 %tiles{passed})"
+
+
+def _on_one_tile(lines: list[str]) -> list[str]:
+    """The same calls, for the tile at %ws alone."""
+    return [line.replace("(ptr %first, i64 %tiles", "(ptr %ws, i64 1") for line in lines]
+
+
+def _counted(region: int, trips: int, start: str, iterate: list[str]) -> list[str]:
+    return [
+        "entry:", start, "br label %head",
+        "head:", f"%i{region} = phi i64 [0, %entry], [%next, %body]", f"%more = icmp ult i64 %i{region}, {trips}",
+        "br i1 %more, label %body, label %done",
+        "body:", *iterate, "br label %head",
+        "done:", "ret void",
+    ]  # fmt: skip

@@ -94,12 +94,23 @@ class Function:
             self.names[self.g.loops[region].counter] = f"%i{region}"
 
     def text(self, name: str) -> str:
-        """The function as LLVM IR."""
+        """The function as LLVM IR: its instructions in a loop over tiles, one workspace after the other."""
         header = "".join(f", i64 %i{c}" for c in self.counters)
         body = "\n".join(self.lines)
-        return (
-            f"define internal void {name}(ptr noalias %ws{header}) nounwind {{\nentry:\n{body}\nret void\n}}"
-        )
+        return f"""define internal void {name}(ptr noalias %first, i64 %tiles{header}) nounwind {{
+start:
+%bytes = mul i64 %tiles, {self.layout.size}
+%end = getelementptr i8, ptr %first, i64 %bytes
+br label %entry
+entry:
+%ws = phi ptr [%first, %start], [%ws.next, %{self.block_name}]
+{body}
+%ws.next = getelementptr i8, ptr %ws, i64 {self.layout.size}
+%finished = icmp eq ptr %ws.next, %end
+br i1 %finished, label %return, label %entry
+return:
+ret void
+}}"""
 
     # Writing instructions
 

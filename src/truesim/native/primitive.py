@@ -29,7 +29,10 @@ def bind(called: Program, leaves: Sequence[Any], threads: int) -> list[Any]:
         for k, (leaf, (_, dtype)) in enumerate(zip(leaves, called.inputs, strict=True)):
             if jnp.result_type(leaf) != dtype:
                 raise TypeError(f"argument {k} must be {dtype}, not {jnp.result_type(leaf)}")
-        batch = called.batch_of([np.shape(x) for x in leaves], "argument {}".format)
+        batch: Shape = ()
+        for k, leaf in enumerate(leaves):
+            if np.shape(leaf) != called.inputs[k][0]:
+                batch = called.batch(k, np.shape(leaf), batch, "argument {}".format)
         return native_call.bind(*leaves, called=called, batch=batch, threads=threads)
 
 

@@ -12,7 +12,7 @@ from jax.extend import source_info_util
 
 from truesim.native.algebra import Algebra
 from truesim.native.lower.values import Array, Elements, Nodes, Rows, Shape, constant, is_large
-from truesim.native.types import BOOL, Scalar, scalar_type
+from truesim.native.types import BOOL, F64, Scalar, scalar_type
 
 
 class UnsupportedError(NotImplementedError):
@@ -45,6 +45,8 @@ class Lowering:
         self.has_fma = has_fma
         self.mask: int | None = None
         """Boolean node: lanes that execute this code (None: all). Only loops that may not end need it."""
+        self.is_double = False
+        """Whether the program computes in float64."""
         self._location = ""
 
     # Walking a jaxpr
@@ -63,10 +65,16 @@ class Lowering:
         for var, value in zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *args), strict=True):
             write(var, value)
         for eqn in jaxpr.eqns:
-            operands = [self.literal(v.val) if isinstance(v, jex.Literal) else env[v] for v in eqn.invars]
+            operands = [self.read(env, v) for v in eqn.invars]
             for var, value in zip(eqn.outvars, self.equation(eqn, operands), strict=True):
                 write(var, value)
-        return [self.literal(v.val) if isinstance(v, jex.Literal) else env[v] for v in jaxpr.outvars]
+        return [self.read(env, v) for v in jaxpr.outvars]
+
+    def read(self, env: dict[jex.Var, Array], atom: jex.Var | jex.Literal) -> Array:
+        """Value of a variable or literal."""
+        if isinstance(atom, jex.Literal):
+            return self.literal(np.asarray(atom.val, atom.aval.dtype))  # type: ignore[attr-defined]
+        return env[atom]
 
     def run_closed(self, closed: jex.ClosedJaxpr, args: Sequence[Array]) -> list[Array]:
         """Values of a closed jaxpr's outputs."""
@@ -106,6 +114,7 @@ class Lowering:
         found = scalar_type(dtype) if isinstance(dtype, np.dtype) else None
         if found is None:
             raise self.unsupported(f"the type {aval} is not supported")
+        self.is_double |= found is F64
         return found
 
     def literal(self, value: Any) -> Array:

@@ -33,8 +33,9 @@ def _dot_general(low: Lowering, eqn: jex.JaxprEqn, a: Array, b: Array) -> Array:
         if rows.regular and columns.regular:
             flat = _product_in_memory(low, rows, columns, (m, n, k), type)
             return reshaped(low, flat, aval.shape)
-    left = a.nodes().transpose(*batch_a, *free_a, *contract_a).reshape(-1, m, k)
-    right = b.nodes().transpose(*batch_b, *free_b, *contract_b).reshape(-1, n, k)
+    batch = math.prod(a.shape[d] for d in batch_a)
+    left = a.nodes().transpose(*batch_a, *free_a, *contract_a).reshape(batch, m, k)
+    right = b.nodes().transpose(*batch_b, *free_b, *contract_b).reshape(batch, n, k)
     result = [_product(low, x, y, type) for x, y in zip(left, right, strict=True)]
     return low.elements(np.array(result, dtype=np.int64).reshape(aval.shape), type)
 

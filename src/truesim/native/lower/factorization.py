@@ -1,5 +1,7 @@
 """Rules of small dense linear algebra: Cholesky, LU and triangular solves, fully unrolled."""
 
+import math
+
 import numpy as np
 from jax.extend import core as jex
 
@@ -9,9 +11,14 @@ from truesim.native.lower.values import Array, Nodes
 from truesim.native.types import I32, Scalar
 
 
+def _matrices(x: Array) -> Nodes:
+    """The trailing matrices of an array, one after the other."""
+    return x.nodes().reshape(math.prod(x.shape[:-2]), *x.shape[-2:])
+
+
 def _over_matrices(low: Lowering, x: Array, f, *others: Array) -> Array:  # type: ignore[no-untyped-def]
     """`f` applied to the trailing matrices of the operands, for every leading index."""
-    stacks = [a.nodes().reshape(-1, *a.shape[-2:]) for a in (x, *others)]
+    stacks = [_matrices(a) for a in (x, *others)]
     results = np.array([f(*matrices) for matrices in zip(*stacks, strict=True)], dtype=np.int64)
     return low.elements(results.reshape(*x.shape[:-2], *results.shape[1:]), x.type)
 
@@ -68,8 +75,8 @@ def _triangular_solve(low: Lowering, eqn: jex.JaxprEqn, a: Array, b: Array) -> A
             return _substituted(g, matrix.T, right.T, not lower, p["unit_diagonal"]).T
         return _substituted(g, matrix, right, lower, p["unit_diagonal"])
 
-    stacks = a.nodes().reshape(-1, *a.shape[-2:]), b.nodes().reshape(-1, *b.shape[-2:])
-    results = np.array([solve(m, r) for m, r in zip(*stacks, strict=True)], dtype=np.int64)
+    pairs = zip(_matrices(a), _matrices(b), strict=True)
+    results = np.array([solve(m, r) for m, r in pairs], dtype=np.int64)
     return low.elements(results.reshape(b.shape), b.type)
 
 
@@ -91,8 +98,7 @@ def _lu(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> list[Array]:
     """LU factors with partial pivoting; each lane chooses its own pivots."""
     pivot_type, permutation_type = (low.type_of(v.aval) for v in eqn.outvars[1:])
     batch, (m, n) = x.shape[:-2], x.shape[-2:]
-    matrices = x.nodes().reshape(-1, m, n)
-    parts = [_pivoted(low.graph, a.copy(), x.type) for a in matrices]
+    parts = [_pivoted(low.graph, a.copy(), x.type) for a in _matrices(x)]
     factors, pivots, permutations = (np.array(list(p), dtype=np.int64) for p in zip(*parts, strict=True))
     convert = low.graph.convert
     return [

@@ -1,5 +1,6 @@
 """Rules of reductions and cumulative operations."""
 
+import math
 from collections.abc import Callable
 from functools import reduce
 
@@ -50,7 +51,8 @@ def reduce_nodes(f: Combine, nodes: Nodes, axes: tuple[int, ...], start: int) ->
     """Nodes combined along some axes, in order."""
     kept = [d for d in range(nodes.ndim) if d not in axes]
     shape = tuple(nodes.shape[d] for d in kept)
-    columns = nodes.transpose(*kept, *axes).reshape(int(np.prod(shape)), -1).tolist()
+    depth = math.prod(nodes.shape[d] for d in axes)
+    columns = nodes.transpose(*kept, *axes).reshape(math.prod(shape), depth).tolist()
     combined = [reduce(f, column) if column else start for column in columns]
     return np.array(combined, dtype=np.int64).reshape(shape)
 
