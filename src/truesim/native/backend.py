@@ -1,0 +1,114 @@
+"""From a jaxpr to machine code: lowering, scheduling, emission, LLVM."""
+
+import math
+from dataclasses import dataclass
+
+import llvmlite.binding as llvm
+import numpy as np
+from jax.extend import core as jex
+
+from truesim.native.algebra import Algebra
+from truesim.native.driver import Frame, Port, driver
+from truesim.native.emit import Module
+from truesim.native.function import Layout
+from truesim.native.lower import Lowering
+from truesim.native.lower.values import Array, InMemory, Rows
+from truesim.native.schedule import Schedule, Sink, schedule
+from truesim.native.target import Target
+from truesim.native.types import Memory, memory
+
+
+_GROUP = 8
+"""Most tiles that go through the code together."""
+_CACHE_BYTES = 2**18
+"""Workspace that a group of tiles may use."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """LLVM IR of a kernel, with some facts about it."""
+
+    text: str
+    operations: int
+    workspace: int
+
+
+def listing(closed: jex.ClosedJaxpr, target: Target) -> Listing:
+    """LLVM IR of the kernel of a jaxpr."""
+    with np.errstate(all="ignore"):
+        g = Algebra()
+        low = Lowering(g, target.has_fma)
+        inputs = []
+        for k, aval in enumerate(closed.in_avals):
+            type = low.type_of(aval)
+            node = g.node("input", memory(type, math.prod(aval.shape)), (), k)
+            inputs.append(InMemory(g, node, aval.shape, type))
+        results = low.run_closed(closed, inputs)
+        outputs, sinks, direct = _outputs(g, results)
+        plan = schedule(g, sinks, direct)
+        lanes = target.vector_bytes // (8 if low.is_double else 4)
+        layout = _layout(g, plan, lanes, [x.memory() for x in inputs], outputs)
+        module = Module(g, plan, layout, target.has_fma)
+        body = module.block(plan.block, [])
+        ports = [
+            [Port(x.size, x.type, layout.arrays[n]) for x, n in zip(arrays, nodes, strict=True)]
+            for arrays, nodes in ((inputs, [x.memory() for x in inputs]), (results, outputs))
+        ]
+        frame = Frame(lanes, layout.size, _group(layout.size), target.is_x86)
+        around = driver(ports[0], ports[1], body, frame)
+        operations = sum(map(len, plan.order.values()))
+        return Listing(module.text() + around, operations, layout.size)
+
+
+def _outputs(g: Algebra, results: list[Array]) -> tuple[list[int], list[Sink], list[int]]:
+    """Memory node of each output, the writes that fill them, and those filled by loops themselves."""
+    outputs: list[int] = []
+    sinks: list[Sink] = []
+    direct: list[int] = []
+    for k, result in enumerate(results):
+        if isinstance(result, InMemory | Rows) and (isinstance(result, Rows) or result.size > 64):
+            node = result.memory()
+            if g.ops[node] != "stack" or node in direct:
+                node = Rows(g, result.shape, result.type, result.row).memory() if result.shape else node
+            outputs.append(node)
+            direct.append(node)
+            continue
+        node = g.node("output", memory(result.type, result.size), (), k)
+        outputs.append(node)
+        sinks += [Sink(v, node, g.index(j)) for j, v in enumerate(result.nodes().reshape(-1).tolist())]
+    return outputs, sinks, direct
+
+
+def _layout(g: Algebra, plan: Schedule, lanes: int, inputs: list[int], outputs: list[int]) -> Layout:
+    slot = lanes * 8
+    arrays: dict[int, int] = {}
+    offset = -(-plan.slot_count * slot // 64) * 64
+    for n in dict.fromkeys([*inputs, *outputs, *plan.arrays]):
+        type = g.memory_type(n)
+        arrays[n] = offset
+        offset += -(-type.length * type.element.size * lanes // 64) * 64
+    slots = {n: k * slot for n, k in plan.slots.items()}
+    return Layout(lanes, slots, arrays, max(offset, 64))
+
+
+def _group(workspace: int) -> int:
+    """Tiles that go through a chunk together: code is fetched once for all, if their data stay in the cache."""
+    return max(1, min(_GROUP, _CACHE_BYTES // workspace))
+
+
+def assemble(text: str, target: Target) -> bytes:
+    """Object code of LLVM IR."""
+    context = llvm.create_context()
+    module = llvm.parse_assembly(text, context)
+    module.triple = target.triple
+    return target.machine().emit_object(module)
+
+
+def load(code: bytes, target: Target) -> tuple[object, int]:
+    """An engine that holds object code in memory, and the address of its kernel."""
+    context = llvm.create_context()
+    empty = llvm.parse_assembly("", context)
+    engine = llvm.create_mcjit_compiler(empty, target.machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine, engine.get_function_address("kernel")

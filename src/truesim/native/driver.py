@@ -1,0 +1,379 @@
+"""The code around a kernel's body: layout, padding, threads and floating-point mode.
+
+Arrays arrive batch first. For every tile of as many instances as there are lanes, the driver transposes inputs to
+one vector an element, runs the body, and transposes the outputs back. Missing instances of the last tile are copies
+of the last real one, so that they neither trap nor loop for ever. Inputs without a batch axis are spread once.
+"""
+
+from dataclasses import dataclass
+
+from truesim.native.types import Scalar
+
+_MXCSR = 0x1F80
+"""Round to nearest, all exceptions masked, denormals kept."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output array of a kernel: core size, type and place in the workspace."""
+
+    size: int
+    type: Scalar
+    offset: int
+
+
+@dataclass(frozen=True)
+class Frame:
+    """How a kernel runs: lanes a tile, bytes of workspace a tile, and tiles that go through it together."""
+
+    lanes: int
+    workspace: int
+    group: int
+    is_x86: bool
+
+
+def driver(inputs: list[Port], outputs: list[Port], body: list[str], frame: Frame) -> str:
+    """LLVM IR of `kernel(inputs, strides, outputs, batch, threads)`, which returns 0 or 1 if out of memory."""
+    widths = sorted({p.type.bits for p in (*inputs, *outputs)})
+    helpers = [f(bits, frame.lanes) for bits in widths for f in (_gather, _scatter)]
+    return "\n".join([*helpers, _range(inputs, outputs, body, frame), _entry(frame.lanes), _DECLARATIONS])
+
+
+_DECLARATIONS = """
+declare ptr @aligned_alloc(i64, i64)
+declare void @free(ptr)
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_join(i64, ptr)
+declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+"""
+
+
+def _transposed(rows: list[str], bits: int, lanes: int) -> tuple[list[str], list[str]]:
+    """Instructions that transpose a square of vectors, and the names of the results."""
+    lines: list[str] = []
+    vector = f"<{lanes} x i{bits}>"
+    distance = 1
+    while distance < lanes:
+        updated = list(rows)
+        for r in range(lanes):
+            if r & distance:
+                continue
+            a, b = rows[r], rows[r | distance]
+            low = [j if not j & distance else lanes + (j ^ distance) for j in range(lanes)]
+            high = [j ^ distance if not j & distance else lanes + j for j in range(lanes)]
+            for target, pattern in ((r, low), (r | distance, high)):
+                name = f"%x{distance}.{target}"
+                mask = ", ".join(f"i32 {j}" for j in pattern)
+                lines.append(f"{name} = shufflevector {vector} {a}, {vector} {b}, <{lanes} x i32> <{mask}>")
+                updated[target] = name
+        rows = updated
+        distance *= 2
+    return lines, rows
+
+
+def _lane_pointers(lanes: int, base: str) -> list[str]:
+    lines = []
+    for lane in range(lanes):
+        lines += [
+            f"%small{lane} = icmp ult i64 {lane}, %last",
+            f"%row{lane} = select i1 %small{lane}, i64 {lane}, i64 %last",
+            f"%skip{lane} = mul i64 %row{lane}, %stride",
+            f"%p{lane} = getelementptr i8, ptr {base}, i64 %skip{lane}",
+        ]
+    return lines
+
+
+def _gather(bits: int, lanes: int) -> str:
+    """@gather: rows of `n` elements, `stride` bytes apart, to vectors of lanes; lanes after `last` repeat it."""
+    vector = f"<{lanes} x i{bits}>"
+    align = bits // 8
+    loads = []
+    for lane in range(lanes):
+        loads += [
+            f"%a{lane} = getelementptr i{bits}, ptr %p{lane}, i64 %k",
+            f"%r{lane} = load {vector}, ptr %a{lane}, align {align}",
+        ]
+    shuffles, columns = _transposed([f"%r{lane}" for lane in range(lanes)], bits, lanes)
+    stores = []
+    for j, column in enumerate(columns):
+        stores += [
+            f"%d{j} = getelementptr {vector}, ptr %to, i64 %k{j}",
+            f"store {vector} {column}, ptr %d{j}, align {align}",
+        ]
+    tail = []
+    for lane in range(lanes):
+        tail += [
+            f"%ta{lane} = getelementptr i{bits}, ptr %p{lane}, i64 %m",
+            f"%tv{lane} = load i{bits}, ptr %ta{lane}, align {align}",
+            f"%ti{lane} = insertelement {vector} {'poison' if lane == 0 else f'%ti{lane - 1}'}, "
+            f"i{bits} %tv{lane}, i64 {lane}",
+        ]
+    return "\n".join([
+        f"define internal void @gather{bits}(ptr %from, i64 %stride, ptr %to, i64 %n, i64 %last) nounwind {{",
+        "entry:", *_lane_pointers(lanes, "%from"), f"%whole = and i64 %n, -{lanes}", "br label %head",
+        "head:", "%k = phi i64 [0, %entry], [%k.next, %block]", "%more = icmp ult i64 %k, %whole",
+        "br i1 %more, label %block, label %tail",
+        "block:", *loads, *shuffles, *(f"%k{j} = add i64 %k, {j}" for j in range(lanes)), *stores,
+        f"%k.next = add i64 %k, {lanes}", "br label %head",
+        "tail:", "%m = phi i64 [%whole, %head], [%m.next, %single]", "%left = icmp ult i64 %m, %n",
+        "br i1 %left, label %single, label %done",
+        "single:", *tail, f"%td = getelementptr {vector}, ptr %to, i64 %m",
+        f"store {vector} %ti{lanes - 1}, ptr %td, align {align}", "%m.next = add i64 %m, 1", "br label %tail",
+        "done:", "ret void", "}",
+    ])  # fmt: skip
+
+
+def _scatter(bits: int, lanes: int) -> str:
+    """@scatter: vectors of lanes back to rows of `n` elements; only `count` rows are written."""
+    vector = f"<{lanes} x i{bits}>"
+    align = bits // 8
+    loads = []
+    for j in range(lanes):
+        loads += [
+            f"%k{j} = add i64 %k, {j}",
+            f"%s{j} = getelementptr {vector}, ptr %from, i64 %k{j}",
+            f"%r{j} = load {vector}, ptr %s{j}, align {align}",
+        ]
+    shuffles, rows = _transposed([f"%r{j}" for j in range(lanes)], bits, lanes)
+    stores = []
+    for lane, row in enumerate(rows):
+        stores += [
+            f"%a{lane} = getelementptr i{bits}, ptr %p{lane}, i64 %k",
+            f"store {vector} {row}, ptr %a{lane}, align {align}",
+        ]
+    return "\n".join([
+        f"define internal void @scatter{bits}(ptr %from, ptr %to, i64 %n, i64 %count) nounwind {{",
+        "entry:", f"%stride = mul i64 %n, {align}", "%last = sub i64 %count, 1", *_lane_pointers(lanes, "%to"),
+        f"%full = icmp eq i64 %count, {lanes}", f"%blocks = and i64 %n, -{lanes}",
+        "%whole = select i1 %full, i64 %blocks, i64 0", "br label %head",
+        "head:", "%k = phi i64 [0, %entry], [%k.next, %block]", "%more = icmp ult i64 %k, %whole",
+        "br i1 %more, label %block, label %tail",
+        "block:", *loads, *shuffles, *stores, f"%k.next = add i64 %k, {lanes}", "br label %head",
+        "tail:", "%m = phi i64 [%whole, %head], [%m.next, %written]", "%left = icmp ult i64 %m, %n",
+        "br i1 %left, label %rows, label %done",
+        "rows:", "%lane = phi i64 [0, %tail], [%lane.next, %one]", "%inside = icmp ult i64 %lane, %count",
+        "br i1 %inside, label %one, label %written",
+        "one:", f"%base = mul i64 %m, {lanes}", "%place = add i64 %base, %lane",
+        f"%at = getelementptr i{bits}, ptr %from, i64 %place", f"%value = load i{bits}, ptr %at, align {align}",
+        "%skip = mul i64 %lane, %n", "%target = add i64 %skip, %m",
+        f"%out = getelementptr i{bits}, ptr %to, i64 %target", f"store i{bits} %value, ptr %out, align {align}",
+        "%lane.next = add i64 %lane, 1", "br label %rows",
+        "written:", "%m.next = add i64 %m, 1", "br label %tail",
+        "done:", "ret void", "}",
+    ])  # fmt: skip
+
+
+def _range(inputs: list[Port], outputs: list[Port], body: list[str], frame: Frame) -> str:
+    """@range: instances `start` to `stop`, a group of tiles at a time, on one thread."""
+    setup, load, save = [], [], []
+    for k, port in enumerate(inputs):
+        setup += _port(f"in{k}", "inputs", k) + [
+            f"%in{k}.stride.slot = getelementptr i64, ptr %strides, i64 {k}",
+            f"%in{k}.stride = load i64, ptr %in{k}.stride.slot",
+            f"%in{k}.shared = icmp eq i64 %in{k}.stride, 0",
+        ]
+        gather = f"call void @gather{port.type.bits}(ptr %in{k}.row, i64 %in{k}.stride, ptr %in{k}.tile, i64 {port.size}, i64 %last)"
+        load += [
+            f"%in{k}.done = and i1 %in{k}.shared, %later",
+            f"br i1 %in{k}.done, label %after{k}, label %fill{k}",
+            f"fill{k}:",
+            f"%in{k}.tile = getelementptr i8, ptr %ws, i64 {port.offset}",
+            f"%in{k}.skip = mul i64 %instance, %in{k}.stride",
+            f"%in{k}.row = getelementptr i8, ptr %in{k}, i64 %in{k}.skip",
+            gather,
+            f"br label %after{k}",
+            f"after{k}:",
+        ]
+    for k, port in enumerate(outputs):
+        setup += _port(f"out{k}", "outputs", k)
+        save += [
+            f"%out{k}.tile = getelementptr i8, ptr %save.ws, i64 {port.offset}",
+            f"%out{k}.skip = mul i64 %save.instance, {port.size * port.type.size}",
+            f"%out{k}.row = getelementptr i8, ptr %out{k}, i64 %out{k}.skip",
+            f"call void @scatter{port.type.bits}(ptr %out{k}.tile, ptr %out{k}.row, i64 {port.size}, i64 %save.count)",
+        ]
+    return _RANGE.format(
+        setup="\n".join(setup), load="\n".join(load), body="\n".join(body), save="\n".join(save),
+        enter=_ENTER if frame.is_x86 else "", leave=_LEAVE if frame.is_x86 else "",
+        size=frame.workspace, group=frame.group, total=frame.workspace * frame.group,
+        lanes=frame.lanes, instances=frame.lanes * frame.group,
+    )  # fmt: skip
+
+
+def _port(name: str, table: str, k: int) -> list[str]:
+    """Instructions that load an array's address."""
+    return [f"%{name}.slot = getelementptr ptr, ptr %{table}, i64 {k}", f"%{name} = load ptr, ptr %{name}.slot"]
+
+
+_ENTER = f"""
+  %saved = alloca i32
+  %wanted = alloca i32
+  store i32 {_MXCSR}, ptr %wanted
+  call void @llvm.x86.sse.stmxcsr(ptr %saved)
+  call void @llvm.x86.sse.ldmxcsr(ptr %wanted)"""
+_LEAVE = "call void @llvm.x86.sse.ldmxcsr(ptr %saved)"
+
+_RANGE = """
+define internal i32 @range(ptr %inputs, ptr %strides, ptr %outputs, i64 %start, i64 %stop) nounwind {{
+entry:
+  %amount = sub i64 %stop, %start
+  %padded = add i64 %amount, {lanes}
+  %above = sub i64 %padded, 1
+  %needed = udiv i64 %above, {lanes}
+  %small = icmp ult i64 %needed, {group}
+  %groups = select i1 %small, i64 %needed, i64 {group}
+  %bytes = mul i64 %groups, {size}
+  %first = call ptr @aligned_alloc(i64 64, i64 %bytes)
+  %none = icmp eq ptr %first, null
+  br i1 %none, label %failed, label %begin
+failed:
+  ret i32 1
+begin:
+{enter}
+{setup}
+  br label %head
+head:
+  %base = phi i64 [%start, %begin], [%base.next, %finish]
+  %more = icmp slt i64 %base, %stop
+  br i1 %more, label %load, label %done
+load:
+  %t = phi i64 [0, %head], [%t.next, %loaded]
+  %offset = mul i64 %t, {lanes}
+  %instance = add i64 %base, %offset
+  %rest = sub i64 %stop, %instance
+  %partial = icmp slt i64 %rest, {lanes}
+  %count = select i1 %partial, i64 %rest, i64 {lanes}
+  %last = sub i64 %count, 1
+  %later = icmp ugt i64 %base, %start
+  %place = mul i64 %t, {size}
+  %ws = getelementptr i8, ptr %first, i64 %place
+{load}
+  br label %loaded
+loaded:
+  %t.next = add i64 %t, 1
+  %here = icmp ult i64 %t.next, {group}
+  %left = icmp sgt i64 %rest, {lanes}
+  %again = and i1 %here, %left
+  br i1 %again, label %load, label %run
+run:
+  %tiles = add i64 %t.next, 0
+{body}
+  br label %save
+save:
+  %s = phi i64 [0, %run], [%s.next, %save]
+  %save.offset = mul i64 %s, {lanes}
+  %save.instance = add i64 %base, %save.offset
+  %save.rest = sub i64 %stop, %save.instance
+  %save.partial = icmp slt i64 %save.rest, {lanes}
+  %save.count = select i1 %save.partial, i64 %save.rest, i64 {lanes}
+  %save.place = mul i64 %s, {size}
+  %save.ws = getelementptr i8, ptr %first, i64 %save.place
+{save}
+  %s.next = add i64 %s, 1
+  %unsaved = icmp ult i64 %s.next, %tiles
+  br i1 %unsaved, label %save, label %finish
+finish:
+  %base.next = add i64 %base, {instances}
+  br label %head
+done:
+  {leave}
+  call void @free(ptr %first)
+  ret i32 0
+}}"""
+
+
+def _entry(lanes: int) -> str:
+    """@kernel: splits the batch over threads; the caller's thread takes the first share."""
+    job = "{ptr, ptr, ptr, i64, i64, i32, i64}"
+    return f"""
+define internal ptr @work(ptr %job) nounwind {{
+  %inputs = load ptr, ptr %job
+  %p1 = getelementptr {job}, ptr %job, i64 0, i32 1
+  %strides = load ptr, ptr %p1
+  %p2 = getelementptr {job}, ptr %job, i64 0, i32 2
+  %outputs = load ptr, ptr %p2
+  %p3 = getelementptr {job}, ptr %job, i64 0, i32 3
+  %start = load i64, ptr %p3
+  %p4 = getelementptr {job}, ptr %job, i64 0, i32 4
+  %stop = load i64, ptr %p4
+  %status = call i32 @range(ptr %inputs, ptr %strides, ptr %outputs, i64 %start, i64 %stop)
+  %p5 = getelementptr {job}, ptr %job, i64 0, i32 5
+  store i32 %status, ptr %p5
+  ret ptr null
+}}
+define i32 @kernel(ptr %inputs, ptr %strides, ptr %outputs, i64 %batch, i64 %threads) nounwind {{
+entry:
+  %padded = add i64 %batch, {lanes - 1}
+  %tiles = udiv i64 %padded, {lanes}
+  %fewer = icmp ult i64 %tiles, %threads
+  %parts = select i1 %fewer, i64 %tiles, i64 %threads
+  %alone = icmp ule i64 %parts, 1
+  br i1 %alone, label %single, label %split
+single:
+  %status = call i32 @range(ptr %inputs, ptr %strides, ptr %outputs, i64 0, i64 %batch)
+  ret i32 %status
+split:
+  %jobs = alloca {job}, i64 %parts
+  br label %spawn
+spawn:
+  %t = phi i64 [0, %split], [%t.next, %spawned]
+  %begin.tiles = mul i64 %t, %tiles
+  %begin.tile = udiv i64 %begin.tiles, %parts
+  %start = mul i64 %begin.tile, {lanes}
+  %t.next = add i64 %t, 1
+  %end.tiles = mul i64 %t.next, %tiles
+  %end.tile = udiv i64 %end.tiles, %parts
+  %end.whole = mul i64 %end.tile, {lanes}
+  %over = icmp ugt i64 %end.whole, %batch
+  %stop = select i1 %over, i64 %batch, i64 %end.whole
+  %job = getelementptr {job}, ptr %jobs, i64 %t
+  store ptr %inputs, ptr %job
+  %q1 = getelementptr {job}, ptr %job, i64 0, i32 1
+  store ptr %strides, ptr %q1
+  %q2 = getelementptr {job}, ptr %job, i64 0, i32 2
+  store ptr %outputs, ptr %q2
+  %q3 = getelementptr {job}, ptr %job, i64 0, i32 3
+  store i64 %start, ptr %q3
+  %q4 = getelementptr {job}, ptr %job, i64 0, i32 4
+  store i64 %stop, ptr %q4
+  %handle = getelementptr {job}, ptr %job, i64 0, i32 6
+  %mine = icmp eq i64 %t, 0
+  br i1 %mine, label %skip, label %create
+create:
+  %failed = call i32 @pthread_create(ptr %handle, ptr null, ptr @work, ptr %job)
+  %ok = icmp eq i32 %failed, 0
+  br i1 %ok, label %spawned, label %inline
+inline:
+  %ignored = call ptr @work(ptr %job)
+  br label %skip
+skip:
+  store i64 0, ptr %handle
+  br label %spawned
+spawned:
+  %more = icmp ult i64 %t.next, %parts
+  br i1 %more, label %spawn, label %own
+own:
+  %done = call ptr @work(ptr %jobs)
+  br label %join
+join:
+  %j = phi i64 [0, %own], [%j.next, %joined]
+  %sum = phi i32 [0, %own], [%sum.next, %joined]
+  %theirs = getelementptr {job}, ptr %jobs, i64 %j
+  %h = getelementptr {job}, ptr %theirs, i64 0, i32 6
+  %thread = load i64, ptr %h
+  %none = icmp eq i64 %thread, 0
+  br i1 %none, label %joined, label %wait
+wait:
+  %unused = call i32 @pthread_join(i64 %thread, ptr null)
+  br label %joined
+joined:
+  %s = getelementptr {job}, ptr %theirs, i64 0, i32 5
+  %part = load i32, ptr %s
+  %sum.next = or i32 %sum, %part
+  %j.next = add i64 %j, 1
+  %again = icmp ult i64 %j.next, %parts
+  br i1 %again, label %join, label %end
+end:
+  ret i32 %sum.next
+}}"""

@@ -1,0 +1,124 @@
+"""LLVM IR of a scheduled graph: one function a chunk, one a large loop, working in a workspace."""
+
+from truesim.native.algebra import Algebra
+from truesim.native.function import Function, Layout, Unit
+from truesim.native.graph import Loop
+from truesim.native.schedule import Block, Chunk, Nested, Schedule
+from truesim.native.types import Memory
+
+
+class Module:
+    """The text of an LLVM module under construction."""
+
+    def __init__(self, g: Algebra, plan: Schedule, layout: Layout, has_fma: bool):
+        self.g = g
+        self.unit = Unit(g, plan.order, layout, has_fma)
+        self._names = 0
+
+    def fresh(self, prefix: str) -> str:
+        """A new global name."""
+        self._names += 1
+        return f"@{prefix}{self._names}"
+
+    def text(self) -> str:
+        """The whole module."""
+        unit = self.unit
+        parts = [*unit.globals.values(), *unit.functions, *sorted(unit.code.declarations)]
+        return "\n".join(parts)
+
+    def block(self, block: Block, counters: list[int]) -> list[str]:
+        """Calls that run a block on all tiles; `counters` are those of the enclosing nested loops."""
+        calls = []
+        for item in block.items:
+            name = self._chunk(item, counters) if isinstance(item, Chunk) else self._nested(item, counters)
+            calls.append(_call(name, counters))
+        return calls
+
+    def _chunk(self, chunk: Chunk, counters: list[int]) -> str:
+        function = Function(self.unit, counters)
+        for n in chunk.nodes:
+            function.define(n)
+        for sink in chunk.sinks:
+            function.sink(sink)
+        return self._finish(function, "chunk")
+
+    def _finish(self, function: "Function", prefix: str) -> str:
+        name = self.fresh(prefix)
+        self.unit.functions.append(function.text(name))
+        return name
+
+    def _nested(self, nested: Nested, counters: list[int]) -> str:
+        """A loop whose body calls the functions of its block; carries stay in their slots.
+
+        All tiles go through a counted loop together. In a while loop each has its own number of iterations.
+        """
+        loop = nested.loop
+        inner = [*counters, loop.region]
+        start = _call(self._copies(loop, loop.inits, counters), counters)
+        body = self.block(nested.block, inner)
+        end = _call(self._copies(loop, loop.nexts, inner), inner)
+        name = self.fresh("loop")
+        iterate = [*body, end, f"%next = add i64 %i{loop.region}, 1"]
+        if loop.trips is not None:
+            lines = _counted(loop.region, loop.trips, start, iterate)
+        else:
+            lines = self._while(loop, start, iterate)
+        self.unit.functions.append("\n".join([_header(name, counters), *lines, "}"]))
+        return name
+
+    def _while(self, loop: Loop, start: str, iterate: list[str]) -> list[str]:
+        layout = self.unit.layout
+        lanes, offset = layout.lanes, layout.slots[loop.carries[0]]
+        self.unit.code.declarations.add(f"declare i8 @llvm.vector.reduce.or.v{lanes}i8(<{lanes} x i8>)")
+        return [
+            "entry:", f"%bytes = mul i64 %tiles, {layout.size}", "%end = getelementptr i8, ptr %first, i64 %bytes",
+            "br label %tile",
+            "tile:", "%ws = phi ptr [%first, %entry], [%ws.next, %done]",
+            *_on_one_tile([start]), "br label %head",
+            "head:", f"%i{loop.region} = phi i64 [0, %tile], [%next, %body]",
+            f"%at = getelementptr i8, ptr %ws, i64 {offset}", f"%flags = load <{lanes} x i8>, ptr %at",
+            f"%any = call i8 @llvm.vector.reduce.or.v{lanes}i8(<{lanes} x i8> %flags)", "%more = icmp ne i8 %any, 0",
+            "br i1 %more, label %body, label %done",
+            "body:", *_on_one_tile(iterate), "br label %head",
+            "done:", f"%ws.next = getelementptr i8, ptr %ws, i64 {layout.size}",
+            "%finished = icmp eq ptr %ws.next, %end", "br i1 %finished, label %return, label %tile",
+            "return:", "ret void",
+        ]  # fmt: skip
+
+    def _copies(self, loop: Loop, values: list[int], counters: list[int]) -> str:
+        """Function that moves values to the places of the carries, all reads before all writes."""
+        function = Function(self.unit, counters)
+        live = loop.live_carries or []
+        scalars = [k for k in live if not isinstance(self.g.types[loop.carries[k]], Memory)]
+        moved = [(loop.carries[k], function.ref(values[k])) for k in scalars if values[k] != loop.carries[k]]
+        for carry, value in moved:
+            function.store_slot(carry, value)
+        for k in live:
+            if k not in scalars:
+                function.copy_memory(loop.carries[k], values[k])
+        return self._finish(function, "copy")
+
+
+def _header(name: str, counters: list[int]) -> str:
+    passed = "".join(f", i64 %i{c}" for c in counters)
+    return f"define internal void {name}(ptr noalias %first, i64 %tiles{passed}) nounwind {{"
+
+
+def _call(name: str, counters: list[int]) -> str:
+    passed = "".join(f", i64 %i{c}" for c in counters)
+    return f"call void {name}(ptr %first, i64 %tiles{passed})"
+
+
+def _on_one_tile(lines: list[str]) -> list[str]:
+    """The same calls, for the tile at %ws alone."""
+    return [line.replace("(ptr %first, i64 %tiles", "(ptr %ws, i64 1") for line in lines]
+
+
+def _counted(region: int, trips: int, start: str, iterate: list[str]) -> list[str]:
+    return [
+        "entry:", start, "br label %head",
+        "head:", f"%i{region} = phi i64 [0, %entry], [%next, %body]", f"%more = icmp ult i64 %i{region}, {trips}",
+        "br i1 %more, label %body, label %done",
+        "body:", *iterate, "br label %head",
+        "done:", "ret void",
+    ]  # fmt: skip

@@ -1,0 +1,212 @@
+"""The scalar graph: every operation of a kernel, each distinct one stored once.
+
+A node is an integer. Nodes are hash-consed, so building the same operation twice gives the same node:
+common subexpressions never exist. Each node knows the *region* it belongs to: 0 for straight-line code, or
+the innermost loop whose counter or carry it depends on. A node built inside a loop body from outer values
+only therefore lands outside the loop by itself.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from truesim.native.types import BOOL, INDEX, Memory, Scalar, Type, memory
+
+Key = tuple
+
+
+@dataclass
+class Stack:
+    """A result of a loop that grows by some elements every iteration."""
+
+    type: Memory
+    start: int
+    """Index node: where this iteration's first element goes."""
+    elements: list[int]
+
+
+@dataclass
+class Loop:
+    """A loop in the graph: fixed trip count, or run while any lane of `carries[0]` is true."""
+
+    region: int
+    parent: int
+    trips: int | None
+    counter: int = -1
+    """Index node counting iterations from zero."""
+    carries: list[int] = field(default_factory=list)
+    """Nodes holding the values at the start of an iteration."""
+    inits: list[int] = field(default_factory=list)
+    nexts: list[int] = field(default_factory=list)
+    stacks: list[Stack] = field(default_factory=list)
+    node: int = -1
+    live_carries: list[int] | None = None
+    """Numbers of the carries somebody needs; None before dead code is dropped."""
+    live_stacks: list[int] | None = None
+
+    def roots(self) -> list[int]:
+        """Everything an iteration must compute."""
+        carries = range(len(self.nexts)) if self.live_carries is None else self.live_carries
+        stacks = range(len(self.stacks)) if self.live_stacks is None else self.live_stacks
+        stored = [n for k in stacks for n in (self.stacks[k].start, *self.stacks[k].elements)]
+        return [*(self.nexts[k] for k in carries), *stored]
+
+    @property
+    def is_while(self) -> bool:
+        """True when the number of iterations depends on data."""
+        return self.trips is None
+
+
+class Graph:
+    """Hash-consed storage of nodes, constants, read-only data and loops."""
+
+    def __init__(self) -> None:
+        self.ops: list[str] = []
+        self.types: list[Type] = []
+        self.args: list[tuple[int, ...]] = []
+        self.attrs: list[object] = []
+        self.regions: list[int] = []
+        self.values: list[np.generic | None] = []
+        """Value of each constant node, None for the others."""
+        self.loops: dict[int, Loop] = {}
+        self.depth: list[int] = [0]
+        self.current = 0
+        """Innermost loop being built."""
+        self.data: list[np.ndarray] = []
+        self.bounds: dict[int, tuple[int, int]] = {}
+        """Inclusive range of each index node."""
+        self._known: dict[Key, int] = {}
+        self._data_known: dict[Key, int] = {}
+
+    def node(self, op: str, type: Type, args: tuple[int, ...] = (), attr: object = None) -> int:
+        """The node for `op` applied to `args`, new or known."""
+        key = (op, type, args, attr)
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        region = 0
+        for a in args:
+            r = self.regions[a]
+            if r and self.depth[r] > self.depth[region]:
+                region = r
+        return self._append(key, region)
+
+    def _append(self, key: Key, region: int, value: np.generic | None = None) -> int:
+        op, type, args, attr = key
+        n = len(self.ops)
+        self._known[key] = n
+        self.ops.append(op)
+        self.types.append(type)
+        self.args.append(args)
+        self.attrs.append(attr)
+        self.regions.append(region)
+        self.values.append(value)
+        return n
+
+    def scalar(self, node: int) -> Scalar:
+        """The type of a node that is a number."""
+        type = self.types[node]
+        assert isinstance(type, Scalar)
+        return type
+
+    def memory_type(self, node: int) -> Memory:
+        """The type of a node that is an array in memory."""
+        type = self.types[node]
+        assert isinstance(type, Memory)
+        return type
+
+    def const(self, value: object, type: Scalar) -> int:
+        """The node of a constant."""
+        number = type.dtype.type(value)
+        key = ("const", type, (), number.tobytes())
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        n = self._append(key, 0, number)
+        if type is INDEX:
+            self.bounds[n] = (int(number), int(number))
+        return n
+
+    def constants(self, array: np.ndarray, type: Scalar) -> np.ndarray:
+        """Nodes of every entry of a constant array, same shape."""
+        flat = np.ascontiguousarray(array, dtype=type.dtype).reshape(-1)
+        bits = flat.view(f"u{type.size}")
+        unique, inverse = np.unique(bits, return_inverse=True)
+        nodes = [self.const(v, type) for v in unique.view(type.dtype)]
+        return np.asarray(nodes, dtype=np.int64)[inverse].reshape(np.shape(array))
+
+    def read_only(self, array: np.ndarray, type: Scalar) -> int:
+        """Memory node of constant data, shared by all lanes."""
+        flat = np.ascontiguousarray(array, dtype=type.dtype).reshape(-1)
+        key = (type, flat.tobytes())
+        number = self._data_known.get(key)
+        if number is None:
+            number = self._data_known[key] = len(self.data)
+            self.data.append(flat)
+        return self.node("data", memory(type, flat.size), (), number)
+
+    def begin_loop(self, trips: int | None) -> Loop:
+        """A new loop inside the current region, its counter ready to use; close it with `end_loop`."""
+        region = len(self.depth)
+        self.depth.append(self.depth[self.current] + 1)
+        loop = Loop(region, self.current, trips)
+        self.current = region
+        loop.counter = self._append(("counter", INDEX, (), region), region)
+        self.bounds[loop.counter] = (0, trips - 1) if trips is not None else (0, 2**62)
+        self.loops[region] = loop
+        return loop
+
+    def add_carry(self, loop: Loop, init: int) -> int:
+        """A value carried by the loop, starting at `init`; its next value is appended to `loop.nexts`."""
+        n = self._append(("carry", self.types[init], (), (loop.region, len(loop.carries))), loop.region)
+        loop.inits.append(init)
+        loop.carries.append(n)
+        return n
+
+    def end_loop(self, loop: Loop) -> int:
+        """The node that runs the loop; `carried` and `stacked` read its results."""
+        free = self.free_nodes(loop, loop.roots())
+        self.current = loop.parent
+        loop.node = self.node("loop", BOOL, (*loop.inits, *free), loop.region)
+        return loop.node
+
+    def abandon_loop(self, loop: Loop) -> None:
+        """Forget a loop whose body was built only to look at it; its nodes are dead."""
+        self.current = loop.parent
+        del self.loops[loop.region]
+
+    def free_nodes(self, loop: Loop, roots: list[int]) -> list[int]:
+        """Nodes from outside the loop that its body reads, in order of creation."""
+        free: set[int] = set()
+        seen: set[int] = set()
+        stack = list(roots)
+        depth = self.depth[loop.region]
+        while stack:
+            n = stack.pop()
+            if n in seen:
+                continue
+            seen.add(n)
+            if self.depth[self.regions[n]] < depth:
+                if self.values[n] is None:
+                    free.add(n)
+            else:
+                stack.extend(self.args[n])
+        return sorted(free)
+
+    def reachable(self, roots: list[int]) -> list[int]:
+        """All nodes that the roots depend on, themselves included, in order of creation."""
+        seen = set(roots)
+        stack = list(roots)
+        while stack:
+            new = [a for a in self.args[stack.pop()] if a not in seen]
+            seen.update(new)
+            stack += new
+        return sorted(seen)
+
+    def carried(self, loop: Loop, k: int) -> int:
+        """Final value of carry `k`."""
+        return self.node("result", self.types[loop.carries[k]], (loop.node,), k)
+
+    def stacked(self, loop: Loop, k: int) -> int:
+        """Memory node of stack `k` after all iterations."""
+        return self.node("stack", loop.stacks[k].type, (loop.node,), k)

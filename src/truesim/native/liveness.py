@@ -1,0 +1,81 @@
+"""What must be computed: dead code is dropped, and repeated divisors become reciprocals."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from truesim.native.algebra import Algebra
+from truesim.native.types import Memory, Scalar
+
+
+def prune(g: Algebra, roots: Iterable[int]) -> set[int]:
+    """Nodes needed to compute the roots. Loops lose the carries and stacks that nobody reads."""
+    live: set[int] = set()
+    stack = list(roots)
+    while stack:
+        n = stack.pop()
+        if n in live:
+            continue
+        live.add(n)
+        op = g.ops[n]
+        if op == "loop":
+            loop = g.loops[g.attrs[n]]  # type: ignore[index]
+            stack += [loop.carries[0]] if loop.is_while else []
+        elif op == "carry":
+            region, k = g.attrs[n]  # type: ignore[misc]
+            loop = g.loops[region]
+            stack += [loop.inits[k], loop.nexts[k], loop.node]
+        elif op in ("result", "stack"):
+            loop = g.loops[g.attrs[g.args[n][0]]]  # type: ignore[index]
+            k = g.attrs[n]
+            if op == "result":
+                stack.append(loop.carries[k])  # type: ignore[index]
+            else:
+                stack += [loop.stacks[k].start, *loop.stacks[k].elements]  # type: ignore[index]
+            stack.append(loop.node)
+        else:
+            stack += g.args[n]
+    for n in sorted(live):
+        if g.ops[n] == "loop":
+            _prune_loop(g, n, live)
+    return live
+
+
+def _prune_loop(g: Algebra, n: int, live: set[int]) -> None:
+    loop = g.loops[g.attrs[n]]  # type: ignore[index]
+    loop.live_carries = [k for k, c in enumerate(loop.carries) if c in live]
+    loop.live_stacks = [k for k in range(len(loop.stacks)) if g.stacked(loop, k) in live]
+    inits = [loop.inits[k] for k in loop.live_carries]
+    g.args[n] = (*inits, *g.free_nodes(loop, loop.roots()))
+
+
+def share_reciprocals(g: Algebra, live: set[int]) -> dict[int, int]:
+    """Replace several divisions by one number with one reciprocal and multiplications.
+
+    Returns the reciprocal node of each such divisor: it must be computed right after the divisor, although its
+    number is larger than those of the nodes that use it.
+    """
+    by_divisor: dict[int, list[int]] = defaultdict(list)
+    for n in sorted(live):
+        if g.ops[n] == "div" and g.scalar(n).kind == "float" and g.values[g.args[n][1]] is None:
+            by_divisor[g.args[n][1]].append(n)
+    reciprocals: dict[int, int] = {}
+    for divisor, quotients in by_divisor.items():
+        if len(quotients) < 2:
+            continue
+        type = g.scalar(divisor)
+        reciprocal = g.node("div", type, (g.const(1, type), divisor))
+        reciprocals[divisor] = reciprocal
+        live.add(reciprocal)
+        for n in quotients:
+            if n != reciprocal:
+                g.ops[n], g.args[n] = "mul", (g.args[n][0], reciprocal)
+    return reciprocals
+
+
+def is_free(g: Algebra, n: int) -> bool:
+    """True when a node is rebuilt wherever it is used instead of being kept: constants, indices, loads."""
+    type = g.types[n]
+    if isinstance(type, Memory):
+        return g.ops[n] != "array"
+    assert isinstance(type, Scalar)
+    return type.kind == "index" or g.ops[n] in ("const", "splat", "load")

@@ -1,0 +1,299 @@
+"""Rules of control flow: calls are inlined, loops become native loops, branches become selects."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jax.extend import core as jex
+
+from truesim.native.graph import Loop
+from truesim.native.lower.context import Lowering, map_nodes, rule
+from truesim.native.lower.values import Array, InMemory, Nodes, Rows, is_large, store_row
+from truesim.native.types import BOOL, I32, Scalar
+
+_UNROLLED = 256
+"""Loops of at most this many scalar operations in total are unrolled."""
+
+
+@rule(
+    "jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint", "remat", "custom_jvp_call",
+    "custom_vjp_call", "custom_vjp_call_jaxpr", "custom_lin", "xla_call",
+)  # fmt: skip
+def _call(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> list[Array]:
+    inner = next(eqn.params[k] for k in ("jaxpr", "call_jaxpr", "fun_jaxpr") if k in eqn.params)
+    if isinstance(inner, jex.ClosedJaxpr):
+        return low.run_closed(inner, operands)
+    return low.run(inner, [], operands)
+
+
+@rule("custom_linear_solve")
+def _custom_linear_solve(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> list[Array]:
+    lengths = eqn.params["const_lengths"]
+    skipped = lengths.matvec + lengths.vecmat
+    consts = operands[skipped : skipped + lengths.solve]
+    right = operands[sum(lengths) :]
+    return low.run_closed(eqn.params["jaxprs"].solve, (*consts, *right))
+
+
+@rule("cond")
+def _cond(low: Lowering, eqn: jex.JaxprEqn, which: Array, *operands: Array) -> list[Array]:
+    g, branches = low.graph, eqn.params["branches"]
+    index = g.convert(which.scalar(), I32)
+    value = g.values[index]
+    if value is not None:
+        return low.run_closed(branches[min(max(int(value), 0), len(branches) - 1)], operands)
+    results: list[Array] | None = None
+    for k in reversed(range(len(branches))):
+        op = "eq" if 0 < k < len(branches) - 1 else ("le" if k == 0 else "ge")
+        here = g.compare(op, index, g.const(k, I32))
+        with low.active_where(here):
+            values = low.run_closed(branches[k], operands)
+        results = values if results is None else [
+            blended(low, here, a, b) for a, b in zip(values, results, strict=True)
+        ]  # fmt: skip
+    assert results is not None
+    return results
+
+
+def blended(low: Lowering, condition: int, a: Array, b: Array) -> Array:
+    """`a` in the lanes where the condition holds, else `b`."""
+    select = lambda x, y: map_nodes(lambda p, q: low.graph.select(condition, p, q), x, y)  # noqa: E731
+    return low.rowwise(a.shape, a.type, select, a, b)
+
+
+@dataclass
+class Carried:
+    """The carries of a loop being built: which elements vary, and the nodes that stand for them."""
+
+    low: Lowering
+    initial: list[Array]
+    known: dict[tuple[int, int], int | tuple[int, int]]
+    """Elements (array, position) that need no carry: a fixed node, or an integer that grows by a step."""
+
+    def begin(self, loop: Loop) -> list[Array]:
+        """The arrays seen by the loop body."""
+        g = self.low.graph
+        arrays: list[Array] = []
+        for k, array in enumerate(self.initial):
+            if is_large(array.shape):
+                node = g.add_carry(loop, array.memory())
+                arrays.append(InMemory(g, node, array.shape, array.type))
+                continue
+            flat = [self._element(loop, k, j, n) for j, n in enumerate(array.nodes().reshape(-1).tolist())]
+            nodes = np.array(flat, dtype=np.int64).reshape(array.shape)
+            arrays.append(self.low.elements(nodes, array.type))
+        return arrays
+
+    def _element(self, loop: Loop, k: int, j: int, initial: int) -> int:
+        g = self.low.graph
+        known = self.known.get((k, j))
+        if known is None:
+            return g.add_carry(loop, initial)
+        if isinstance(known, tuple):
+            start, step = known
+            grown = g.index_add(g.index_mul(loop.counter, g.index(step)), g.index(start))
+            return g.splat(grown, g.scalar(initial))
+        return known
+
+    def end(self, loop: Loop, nexts: Sequence[Array]) -> None:
+        """Give every carry its next value."""
+        for k, (array, following) in enumerate(zip(self.initial, nexts, strict=True)):
+            if is_large(array.shape):
+                loop.nexts.append(following.memory())
+            else:
+                flat = following.nodes().reshape(-1).tolist()
+                loop.nexts += [n for j, n in enumerate(flat) if (k, j) not in self.known]
+
+    def learn(self, current: Sequence[Array], nexts: Sequence[Array], counted: bool) -> bool:
+        """Note the elements that turn out to need no carry; true if there are any new ones."""
+        g, before = self.low.graph, len(self.known)
+        for k, array in enumerate(self.initial):
+            if is_large(array.shape):
+                continue
+            columns = (x.nodes().reshape(-1).tolist() for x in (array, current[k], nexts[k]))
+            for j, (first, here, after) in enumerate(zip(*columns, strict=True)):
+                if (k, j) in self.known:
+                    continue
+                if after in (here, first) and (after == here or g.values[first] is not None):
+                    self.known[k, j] = first
+                elif counted and (step := self._step(first, here, after)) is not None:
+                    self.known[k, j] = step
+        return len(self.known) > before
+
+    def _step(self, first: int, here: int, after: int) -> tuple[int, int] | None:
+        """(start, step) of an integer carry that grows by a constant."""
+        g = self.low.graph
+        start = g.values[first]
+        if (
+            start is None
+            or g.scalar(first).kind != "int"
+            or g.ops[after] != "add"
+            or here not in g.args[after]
+        ):
+            return None
+        (other,) = [a for a in g.args[after] if a != here] or [here]
+        step = g.values[other]
+        return None if step is None else (int(start), int(step))
+
+    def results(self, loop: Loop, first: int = 0) -> list[Array]:
+        """The arrays after the loop; `first` is the number of the first carry."""
+        g = self.low.graph
+        position = iter(range(first, len(loop.carries)))
+        arrays: list[Array] = []
+        for k, array in enumerate(self.initial):
+            if is_large(array.shape):
+                arrays.append(InMemory(g, g.carried(loop, next(position)), array.shape, array.type))
+                continue
+            nodes = [
+                self._final(loop, k, j) if (k, j) in self.known else g.carried(loop, next(position))
+                for j in range(array.size)
+            ]
+            arrays.append(self.low.elements(np.array(nodes, np.int64).reshape(array.shape), array.type))
+        return arrays
+
+    def _final(self, loop: Loop, k: int, j: int) -> int:
+        known = self.known[k, j]
+        if isinstance(known, int):
+            return known
+        assert loop.trips is not None
+        start, step = known
+        return self.low.graph.const(start + step * loop.trips, self.initial[k].type)
+
+
+@rule("scan")
+def _scan(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> list[Array]:
+    p = eqn.params
+    consts, carry, xs = _split(operands, p["num_consts"], p["num_carry"])
+    length, body = p["length"], p["jaxpr"]
+    if length <= 1 or length * scalar_work(body.jaxpr) <= _UNROLLED:
+        return _unrolled_scan(low, eqn, consts, carry, xs)
+    g = low.graph
+    carried = Carried(low, list(carry), {})
+    while True:
+        loop = g.begin_loop(length)
+        index = g.index_sub(g.index(length - 1), loop.counter) if p["reverse"] else loop.counter
+        current = carried.begin(loop)
+        slices = [low.elements(x.row(index), x.type) for x in xs]
+        results = low.run_closed(body, (*consts, *current, *slices))
+        nexts, ys = results[: len(carry)], results[len(carry) :]
+        if not carried.learn(current, nexts, counted=True):
+            break
+        g.abandon_loop(loop)
+    carried.end(loop, nexts)
+    rows = [y.nodes() for y in ys]
+    types = [y.type for y in ys]
+    stacks = [_stacked(low, loop, index, row, type) for row, type in zip(rows, types, strict=True)]
+    g.end_loop(loop)
+    return [*carried.results(loop), *(finish() for finish in stacks)]
+
+
+def _split(operands: Sequence[Array], *counts: int) -> list[Sequence[Array]]:
+    bounds = np.cumsum([0, *counts])
+    parts = [operands[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [*parts, operands[bounds[-1] :]]
+
+
+def _stacked(low: Lowering, loop: Loop, index: int, row: Nodes, type: Scalar):  # type: ignore[no-untyped-def]
+    """A function giving the stacked array once the loop is closed."""
+    g = low.graph
+    assert loop.trips is not None
+    shape = (loop.trips, *row.shape)
+    if all(g.depth[g.regions[n]] < g.depth[loop.region] for n in row.reshape(-1).tolist()):
+        if is_large(shape):
+            return lambda: Rows(g, shape, type, lambda _: row)
+        return lambda: low.elements(np.broadcast_to(row, shape), type)
+    k = store_row(g, loop, index, row, shape, type)
+    return lambda: InMemory(g, g.stacked(loop, k), shape, type)
+
+
+def _unrolled_scan(
+    low: Lowering, eqn: jex.JaxprEqn, consts: Sequence[Array], carry: Sequence[Array], xs: Sequence[Array]
+) -> list[Array]:
+    p, g = eqn.params, low.graph
+    order = range(p["length"])[::-1] if p["reverse"] else range(p["length"])
+    ys: dict[int, Sequence[Array]] = {}
+    for t in order:
+        slices = [low.elements(x.row(g.index(t)), x.type) for x in xs]
+        results = low.run_closed(p["jaxpr"], (*consts, *carry, *slices))
+        carry, ys[t] = results[: len(carry)], results[len(carry) :]
+    stacked: list[Array] = []
+    for k, var in enumerate(eqn.outvars[len(carry) :]):
+        rows = [ys[t][k].nodes() for t in range(p["length"])]
+        nodes = np.stack(rows) if rows else np.zeros(var.aval.shape, np.int64)
+        stacked.append(low.elements(nodes.reshape(var.aval.shape), low.type_of(var.aval)))
+    return [*carry, *stacked]
+
+
+def scalar_work(jaxpr: jex.Jaxpr) -> int:
+    """Rough number of scalar operations in a jaxpr, nested ones included."""
+    total = 0
+    for eqn in jaxpr.eqns:
+        inner = [j for p in eqn.params.values() for j in (p if isinstance(p, tuple) else (p,))]
+        nested = [getattr(j, "jaxpr", j) for j in inner if isinstance(j, jex.ClosedJaxpr | jex.Jaxpr)]
+        length = eqn.params.get("length", 1) if eqn.primitive.name == "scan" else 1
+        total += length * sum(scalar_work(j) for j in nested)
+        if not nested:
+            total += sum(math.prod(v.aval.shape) for v in eqn.outvars)
+        if eqn.primitive.name == "while":
+            total += _UNROLLED
+    return total
+
+
+@rule("while")
+def _while(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> list[Array]:
+    """A loop that runs while any lane is active; the others keep their values.
+
+    Under `vmap` the predicate has axes of its own: then every entry along them stops by itself too.
+    """
+    p, g = eqn.params, low.graph
+    cond_consts, body_consts, initial = _split(operands, p["cond_nconsts"], p["body_nconsts"])
+
+    def predicate(values: Sequence[Array]) -> Nodes:
+        return low.run_closed(p["cond_jaxpr"], (*cond_consts, *values))[0].nodes()
+
+    alive = predicate(initial)
+    if low.mask is not None:
+        outer = low.mask
+        alive = map_nodes(lambda a: g.logical_and(a, outer), alive)
+    carried = Carried(low, [low.elements(alive, BOOL), *initial], {})
+    while True:
+        loop = g.begin_loop(None)
+        running = g.add_carry(loop, _any(low, alive))
+        current = carried.begin(loop)
+        active = current[0].nodes()
+        with low.active_where(running):
+            body = low.run_closed(p["body_jaxpr"], (*body_consts, *current[1:]))
+        nexts = [_kept(low, active, b, c) for b, c in zip(body, current[1:], strict=True)]
+        still = map_nodes(g.logical_and, active, predicate(nexts))
+        following = [low.elements(still, BOOL), *nexts]
+        if not carried.learn(current, following, counted=False):
+            break
+        g.abandon_loop(loop)
+    loop.nexts.append(_any(low, still))
+    carried.end(loop, following)
+    g.end_loop(loop)
+    return carried.results(loop, first=1)[1:]
+
+
+def _any(low: Lowering, flags: Nodes) -> int:
+    result = low.graph.const(False, BOOL)
+    for flag in flags.reshape(-1).tolist():
+        result = low.graph.logical_or(result, flag)
+    return result
+
+
+def _kept(low: Lowering, active: Nodes, new: Array, old: Array) -> Array:
+    """The new value where active, else the old one; `active` covers leading axes."""
+    select = low.graph.select
+
+    def blend(a: Nodes, b: Nodes, flags: Nodes = active) -> Nodes:
+        aligned = flags.reshape(flags.shape + (1,) * (a.ndim - flags.ndim))
+        return map_nodes(select, np.broadcast_to(aligned, a.shape), a, b)
+
+    if not is_large(new.shape):
+        return low.elements(blend(new.nodes(), old.nodes()), new.type)
+    if active.ndim == 0:
+        return Rows(low.graph, new.shape, new.type, lambda i: blend(new.row(i), old.row(i)))
+    flags = low.elements(active, BOOL)
+    return Rows(low.graph, new.shape, new.type, lambda i: blend(new.row(i), old.row(i), flags.row(i)))

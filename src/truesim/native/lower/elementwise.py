@@ -1,0 +1,209 @@
+"""Rules of elementwise primitives."""
+
+from collections.abc import Callable
+
+import numpy as np
+from jax.extend import core as jex
+
+from truesim.native import elementary
+from truesim.native.algebra import Algebra
+from truesim.native.lower.context import Lowering, map_nodes, rule
+from truesim.native.lower.values import Array, Nodes
+from truesim.native.types import BOOL, I8, I16, I32, I64, Scalar
+
+Operation = Callable[..., int]
+
+
+def elementwise(low: Lowering, eqn: jex.JaxprEqn, f: Operation, operands: tuple[Array, ...]) -> Array:
+    """Array of `f` on every element."""
+    aval = eqn.outvars[0].aval
+    build: Callable[..., Nodes] = lambda *nodes: map_nodes(f, *nodes)  # noqa: E731
+    return low.rowwise(aval.shape, low.type_of(aval), build, *operands)
+
+
+def _register(name: str, make: Callable[[Algebra], Operation]) -> None:
+    def lowered(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> Array:
+        return elementwise(low, eqn, make(low.graph), operands)
+
+    rule(name)(lowered)
+
+
+def _logical_xor(g: Algebra) -> Operation:
+    return lambda a, b: g.apply("xor", *((a, b) if a < b else (b, a)))
+
+
+def _sign(g: Algebra) -> Operation:
+    def sign(a: int) -> int:
+        type = g.scalar(a)
+        zero, one = g.const(0, type), g.const(1, type)
+        positive = g.compare("gt", a, zero)
+        if type.kind == "uint":
+            return g.select(positive, one, zero)
+        negative = g.select(g.compare("lt", a, zero), g.const(-1, type), a if type.kind == "float" else zero)
+        return g.select(positive, one, negative)
+
+    return sign
+
+
+def _is_finite(g: Algebra) -> Operation:
+    return lambda a: g.compare("lt", g.abs(a), g.const(np.inf, g.scalar(a)))
+
+
+def _square(g: Algebra) -> Operation:
+    return lambda a: g.mul(a, a)
+
+
+def _next_after(g: Algebra) -> Operation:
+    def next_after(a: int, b: int) -> int:
+        type = g.scalar(a)
+        bits = I64 if type.bits == 64 else I32
+        zero, smallest = g.const(0, type), g.bitcast(g.const(1, bits), type)
+        away = g.compare("eq", g.compare("gt", b, a), g.compare("gt", a, zero))
+        step = g.select(away, g.const(1, bits), g.const(-1, bits))
+        moved = g.bitcast(g.apply("add", g.bitcast(a, bits), step), type)
+        from_zero = g.select(g.compare("gt", b, a), smallest, g.neg(smallest))
+        moved = g.select(g.compare("eq", a, zero), from_zero, moved)
+        moved = g.select(g.compare("eq", a, b), b, moved)
+        unordered = g.logical_or(g.compare("ne", a, a), g.compare("ne", b, b))
+        return g.select(unordered, g.add(a, b), moved)
+
+    return next_after
+
+
+_OPERATIONS: dict[str, Callable[[Algebra], Operation]] = {
+    "add": lambda g: g.add,
+    "add_any": lambda g: g.add,
+    "sub": lambda g: g.sub,
+    "mul": lambda g: g.mul,
+    "div": lambda g: g.div,
+    "rem": lambda g: lambda a, b: g.apply("rem", a, b),
+    "neg": lambda g: g.neg,
+    "abs": lambda g: g.abs,
+    "max": lambda g: g.maximum,
+    "min": lambda g: g.minimum,
+    "square": _square,
+    "sign": _sign,
+    "sqrt": lambda g: lambda a: g.apply("sqrt", a),
+    "floor": lambda g: lambda a: g.apply("floor", a),
+    "ceil": lambda g: lambda a: g.apply("ceil", a),
+    "is_finite": _is_finite,
+    "nextafter": _next_after,
+    "eq": lambda g: lambda a, b: g.compare("eq", a, b),
+    "ne": lambda g: lambda a, b: g.compare("ne", a, b),
+    "lt": lambda g: lambda a, b: g.compare("lt", a, b),
+    "le": lambda g: lambda a, b: g.compare("le", a, b),
+    "gt": lambda g: lambda a, b: g.compare("gt", a, b),
+    "ge": lambda g: lambda a, b: g.compare("ge", a, b),
+    "and": lambda g: g.logical_and,
+    "or": lambda g: g.logical_or,
+    "xor": _logical_xor,
+    "not": lambda g: g.logical_not,
+    "shift_left": lambda g: lambda a, b: g.apply("shl", a, b),
+    "shift_right_arithmetic": lambda g: lambda a, b: g.apply("shr", a, b),
+    "shift_right_logical": lambda g: lambda a, b: g.apply("shr_logical", a, b),
+    "population_count": lambda g: lambda a: g.apply("popcount", a),
+    "clz": lambda g: lambda a: g.apply("clz", a),
+}
+
+for _name, _make in _OPERATIONS.items():
+    _register(_name, _make)
+
+
+@rule(*elementary.FUNCTIONS)
+def _elementary(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> Array:
+    g, name = low.graph, eqn.primitive.name
+    type = low.type_of(eqn.outvars[0].aval)
+
+    def function(*nodes: int) -> int:
+        return elementary.apply(g, low.has_fma, name, *(g.convert(n, type) for n in nodes))
+
+    return elementwise(low, eqn, function, operands)
+
+
+@rule("lt_to", "le_to")
+def _total_order(low: Lowering, eqn: jex.JaxprEqn, a: Array, b: Array) -> Array:
+    """Comparison in which -0 < 0 and NaN is the largest, as sorting uses."""
+    g, type = low.graph, a.type
+    if type.kind != "float":
+        return elementwise(low, eqn, lambda x, y: g.compare(eqn.primitive.name[:2], x, y), (a, b))
+    op = eqn.primitive.name[:2]
+    return elementwise(low, eqn, lambda x, y: g.compare(op, total_key(g, x), total_key(g, y)), (a, b))
+
+
+def total_key(g: Algebra, x: int) -> int:
+    """Integer whose order is the total order of the floating-point number (itself for other types)."""
+    type = g.scalar(x)
+    if type is BOOL:
+        return g.convert(x, I32)
+    if type.kind != "float":
+        return x
+    bits = I64 if type.bits == 64 else I32
+    raw = g.bitcast(x, bits)
+    flipped = g.apply("xor", raw, g.const(np.iinfo(bits.dtype).max, bits))
+    return g.select(g.compare("lt", raw, g.const(0, bits)), flipped, raw)
+
+
+@rule("integer_pow")
+def _integer_pow(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+    g, exponent = low.graph, eqn.params["y"]
+
+    def power(a: int) -> int:
+        one = g.const(1, g.scalar(a))
+        result, square, n = one, a, abs(exponent)
+        while n:
+            result = g.mul(result, square) if n & 1 else result
+            square, n = (g.mul(square, square), n >> 1) if n > 1 else (square, 0)
+        return g.div(one, result) if exponent < 0 else result
+
+    return elementwise(low, eqn, power, (x,))
+
+
+@rule("round")
+def _round(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+    to_even = int(eqn.params["rounding_method"]) == 1
+    return elementwise(low, eqn, lambda a: low.graph.apply("round" if to_even else "round_away", a), (x,))
+
+
+@rule("select_n")
+def _select_n(low: Lowering, eqn: jex.JaxprEqn, which: Array, *cases: Array) -> Array:
+    g = low.graph
+
+    def choose(w: int, *options: int) -> int:
+        if which.type is BOOL:
+            return g.select(w, options[1], options[0])
+        result = options[-1]
+        for k in reversed(range(len(options) - 1)):
+            result = g.select(g.compare("le", w, g.const(k, which.type)), options[k], result)
+        return result
+
+    return elementwise(low, eqn, choose, (which, *cases))
+
+
+@rule("clamp")
+def _clamp(low: Lowering, eqn: jex.JaxprEqn, low_limit: Array, x: Array, high_limit: Array) -> Array:
+    g = low.graph
+    return elementwise(low, eqn, lambda a, b, c: g.minimum(g.maximum(b, a), c), (low_limit, x, high_limit))
+
+
+@rule("convert_element_type")
+def _convert(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+    type = low.type_of(eqn.outvars[0].aval)
+    if type is x.type:
+        return x
+    return elementwise(low, eqn, lambda a: low.graph.convert(a, type), (x,))
+
+
+@rule("bitcast_convert_type")
+def _bitcast(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+    type = low.type_of(eqn.outvars[0].aval)
+    return elementwise(low, eqn, lambda a: low.graph.bitcast(a, type), (x,))
+
+
+@rule("copy", "copy_p", "stop_gradient", "name", "optimization_barrier", "reduce_precision", "pvary")
+def _identity(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> list[Array]:
+    return list(operands)
+
+
+def signed_of_width(type: Scalar) -> Scalar:
+    """The signed integer type as wide as the given type."""
+    return {8: I8, 16: I16, 32: I32, 64: I64}[type.bits]

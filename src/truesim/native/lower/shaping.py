@@ -1,0 +1,184 @@
+"""Rules of primitives that only move elements: most cost nothing at run time."""
+
+import numpy as np
+from jax.extend import core as jex
+
+from truesim.native.lower.context import Lowering, rule
+from truesim.native.lower.values import Array, InMemory, Nodes, Rows, Shape, is_large
+from truesim.native.types import I32
+
+
+def reshaped(low: Lowering, x: Array, shape: Shape) -> Array:
+    """The array in another shape."""
+    if not is_large(x.shape) and not is_large(shape):
+        return low.elements(x.nodes().reshape(shape), x.type)
+    if isinstance(x, Rows) and shape and shape[0] == x.shape[0]:
+        return Rows(low.graph, shape, x.type, lambda i: x.row(i).reshape(shape[1:]))
+    return InMemory(low.graph, x.memory(), shape, x.type)
+
+
+@rule("reshape", "squeeze", "expand_dims")
+def _reshape(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+    return reshaped(low, x, eqn.outvars[0].aval.shape)
+
+
+@rule("broadcast_in_dim")
+def _broadcast_in_dim(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+    shape, dims = tuple(eqn.params["shape"]), eqn.params["broadcast_dimensions"]
+
+    def spread(nodes: Nodes, keep: list[int], target: Shape) -> Nodes:
+        aligned = [1] * len(target)
+        for size, d in zip(nodes.shape, keep, strict=True):
+            aligned[d] = size
+        return np.broadcast_to(nodes.reshape(aligned), target)
+
+    if not is_large(shape):
+        return low.elements(spread(x.nodes(), list(dims), shape), x.type)
+    if dims and dims[0] == 0 and x.shape[0] == shape[0]:
+        inner = [d - 1 for d in dims[1:]]
+        return Rows(low.graph, shape, x.type, lambda i: spread(x.row(i), inner, shape[1:]))
+    if dims and dims[0] == 0:
+        first = low.graph.index(0)
+        inner = [d - 1 for d in dims[1:]]
+        return Rows(low.graph, shape, x.type, lambda i: spread(x.row(first), inner, shape[1:]))
+    row = spread(x.nodes(), [d - 1 for d in dims], shape[1:])
+    return Rows(low.graph, shape, x.type, lambda i: row)
+
+
+@rule("transpose")
+def _transpose(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+    permutation = eqn.params["permutation"]
+    if is_large(x.shape) and permutation[0] == 0:
+        inner = [p - 1 for p in permutation[1:]]
+        return Rows(low.graph, eqn.outvars[0].aval.shape, x.type, lambda i: np.transpose(x.row(i), inner))
+    if is_large(x.shape):
+        return _transposed_in_memory(low, x, permutation)
+    return low.elements(np.transpose(x.nodes(), permutation), x.type)
+
+
+def _transposed_in_memory(low: Lowering, x: Array, permutation: tuple[int, ...]) -> Array:
+    """Rows that load elements of `x` at permuted places."""
+    g, source = low.graph, x.memory()
+    shape = tuple(x.shape[p] for p in permutation)
+    places = np.transpose(np.arange(x.size).reshape(x.shape), permutation)
+    stride = int(places[1].flat[0] - places[0].flat[0]) if shape[0] > 1 else 0
+
+    def row(i: int) -> Nodes:
+        start = g.index_mul(i, g.index(stride))
+        loads = [g.load(source, g.index_add(start, g.index(int(k)))) for k in places[0].flat]
+        return np.array(loads, dtype=np.int64).reshape(shape[1:])
+
+    return Rows(g, shape, x.type, row)
+
+
+@rule("slice")
+def _slice(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+    starts, limits = eqn.params["start_indices"], eqn.params["limit_indices"]
+    strides = eqn.params["strides"] or (1,) * len(starts)
+    cut = tuple(slice(a, b, s) for a, b, s in zip(starts, limits, strides, strict=True))
+    shape = eqn.outvars[0].aval.shape
+    if not is_large(x.shape):
+        return low.elements(x.nodes()[cut], x.type)
+    g = low.graph
+
+    def row(i: int) -> Nodes:
+        return x.row(g.index_add(g.index_mul(i, g.index(strides[0])), g.index(starts[0])))[cut[1:]]
+
+    if is_large(shape):
+        return Rows(g, shape, x.type, row)
+    rows = [row(g.index(k)) for k in range(shape[0])]
+    return low.elements(np.stack(rows).reshape(shape) if rows else np.zeros(shape, np.int64), x.type)
+
+
+@rule("rev")
+def _reverse(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+    dims, g = eqn.params["dimensions"], low.graph
+    if not is_large(x.shape):
+        return low.elements(np.flip(x.nodes(), dims), x.type)
+    inner = tuple(d - 1 for d in dims if d)
+    last = g.index(x.shape[0] - 1)
+
+    def row(i: int) -> Nodes:
+        return np.flip(x.row(g.index_sub(last, i) if 0 in dims else i), inner)
+
+    return Rows(g, x.shape, x.type, row)
+
+
+@rule("concatenate")
+def _concatenate(low: Lowering, eqn: jex.JaxprEqn, *parts: Array) -> Array:
+    axis, shape = eqn.params["dimension"], eqn.outvars[0].aval.shape
+    parts = tuple(p for p in parts if p.size)
+    if len(parts) == 1:
+        return parts[0]
+    if is_large(shape) and axis > 0:
+        return Rows(
+            low.graph, shape, parts[0].type, lambda i: np.concatenate([p.row(i) for p in parts], axis - 1)
+        )
+    type = low.type_of(eqn.outvars[0].aval)
+    nodes = [p.nodes() for p in parts] or [np.zeros(shape, np.int64)]
+    return low.elements(np.concatenate(nodes, axis), type)
+
+
+@rule("pad")
+def _pad(low: Lowering, eqn: jex.JaxprEqn, x: Array, fill: Array) -> Array:
+    config, shape = eqn.params["padding_config"], eqn.outvars[0].aval.shape
+    if is_large(shape) and config[0] == (0, 0, 0):
+        return Rows(
+            low.graph, shape, x.type, lambda i: _padded(x.row(i), fill.scalar(), config[1:], shape[1:])
+        )
+    return low.elements(_padded(x.nodes(), fill.scalar(), config, shape), x.type)
+
+
+def _padded(nodes: Nodes, fill: int, config: tuple[tuple[int, int, int], ...], shape: Shape) -> Nodes:
+    result = np.full(shape, fill, dtype=np.int64)
+    source, target = [], []
+    for (before, _, interior), size, total in zip(config, nodes.shape, shape, strict=True):
+        places = before + np.arange(size) * (interior + 1)
+        inside = (places >= 0) & (places < total)
+        source.append(np.flatnonzero(inside))
+        target.append(places[inside])
+    result[np.ix_(*target)] = nodes[np.ix_(*source)]
+    return result
+
+
+@rule("iota")
+def _iota(low: Lowering, eqn: jex.JaxprEqn) -> Array:
+    shape, d = eqn.params["shape"], eqn.params["dimension"]
+    type = low.type_of(eqn.outvars[0].aval)
+    if is_large(shape) and d == 0:
+        g = low.graph
+        return Rows(g, shape, type, lambda i: np.full(shape[1:], g.convert(g.splat(i, I32), type)))
+    aligned = np.arange(shape[d]).reshape([-1 if k == d else 1 for k in range(len(shape))])
+    return low.literal(np.broadcast_to(aligned, shape).astype(type.dtype))
+
+
+@rule("split")
+def _split(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> list[Array]:
+    cuts = np.cumsum(eqn.params["sizes"])[:-1]
+    return [low.elements(part, x.type) for part in np.split(x.nodes(), cuts, axis=eqn.params["axis"])]
+
+
+@rule("stack")
+def _stack(low: Lowering, eqn: jex.JaxprEqn, *parts: Array) -> Array:
+    return low.elements(np.stack([p.nodes() for p in parts], axis=eqn.params["axis"]), parts[0].type)
+
+
+@rule("unstack")
+def _unstack(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> list[Array]:
+    nodes = np.moveaxis(x.nodes(), eqn.params["axis"], 0)
+    return [low.elements(part, x.type) for part in nodes]
+
+
+@rule("tile")
+def _tile(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+    return low.elements(np.tile(x.nodes(), eqn.params["reps"]), x.type)
+
+
+@rule("empty", "empty2")
+def _empty(low: Lowering, eqn: jex.JaxprEqn) -> Array:
+    aval = eqn.outvars[0].aval
+    type = low.type_of(aval)
+    zero = low.graph.const(0, type)
+    if is_large(aval.shape):
+        return Rows(low.graph, aval.shape, type, lambda i: np.full(aval.shape[1:], zero))
+    return low.elements(np.full(aval.shape, zero), type)

@@ -1,0 +1,164 @@
+"""Array values during lowering: as scalar nodes, in memory, or computed row by row on demand."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+
+from truesim.native.algebra import Algebra
+from truesim.native.graph import Loop, Stack
+from truesim.native.types import Scalar, memory
+
+Shape = tuple[int, ...]
+Nodes = np.ndarray
+"""Integer array of graph nodes, one an element."""
+
+_LARGE = 4096
+_LARGE_STACK = 1024
+_STACK_ROWS = 32
+
+
+def is_large(shape: Shape) -> bool:
+    """True when an array of this shape is handled by loops over memory instead of element by element."""
+    size = math.prod(shape)
+    if not shape or shape[0] < 2:
+        return False
+    return size >= _LARGE or (size >= _LARGE_STACK and shape[0] >= _STACK_ROWS)
+
+
+class Array:
+    """Value of one array: its shape, its element type, and ways to read it."""
+
+    def __init__(self, graph: Algebra, shape: Shape, type: Scalar):
+        self.graph = graph
+        self.shape = shape
+        self.type = type
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def row_shape(self) -> Shape:
+        """Shape of one entry along the first axis."""
+        return self.shape[1:]
+
+    @abstractmethod
+    def nodes(self) -> Nodes:
+        """Every element as a scalar node, in the array's shape."""
+
+    @abstractmethod
+    def memory(self) -> int:
+        """Memory node holding all elements, row-major."""
+
+    @abstractmethod
+    def row(self, index: int) -> Nodes:
+        """Elements of one entry along the first axis, at an index node."""
+
+    def scalar(self) -> int:
+        """The only element of an array of size one."""
+        return int(self.nodes().reshape(-1)[0])
+
+    def constant(self) -> np.ndarray | None:
+        """The array's value when all elements are constants, else None."""
+        flat = self.nodes().reshape(-1).tolist()
+        values = [self.graph.values[n] for n in flat]
+        if any(v is None for v in values):
+            return None
+        return np.array(values, dtype=self.type.dtype).reshape(self.shape)
+
+
+class Elements(Array):
+    """An array whose elements are scalar nodes."""
+
+    def __init__(self, graph: Algebra, nodes: Nodes, type: Scalar):
+        super().__init__(graph, nodes.shape, type)
+        self._nodes = nodes
+        self._memory: int | None = None
+
+    def nodes(self) -> Nodes:
+        return self._nodes
+
+    def memory(self) -> int:
+        if self._memory is None:
+            flat = self._nodes.reshape(-1).tolist()
+            self._memory = self.graph.array(flat, memory(self.type, len(flat)))
+        return self._memory
+
+    def row(self, index: int) -> Nodes:
+        position = self.graph.values[index]
+        if position is not None:
+            return self._nodes[int(position)]
+        low, high = self.graph.bounds[index]
+        window = self._nodes[max(low, 0) : high + 1]
+        if window.size and (window == window[:1]).all():
+            return window[0]
+        return InMemory(self.graph, self.memory(), self.shape, self.type).row(index)
+
+
+class InMemory(Array):
+    """An array held in memory; elements are loaded where they are needed."""
+
+    def __init__(self, graph: Algebra, memory: int, shape: Shape, type: Scalar):
+        super().__init__(graph, shape, type)
+        self._memory = memory
+
+    def nodes(self) -> Nodes:
+        g = self.graph
+        if g.ops[self._memory] == "data":
+            return g.constants(g.data[g.attrs[self._memory]].reshape(self.shape), self.type)  # type: ignore[call-overload]
+        loads = [g.load(self._memory, g.index(k)) for k in range(self.size)]
+        return np.array(loads, dtype=np.int64).reshape(self.shape)
+
+    def memory(self) -> int:
+        return self._memory
+
+    def row(self, index: int) -> Nodes:
+        g = self.graph
+        width = math.prod(self.row_shape)
+        start = g.index_mul(index, g.index(width))
+        loads = [g.load(self._memory, g.index_add(start, g.index(k))) for k in range(width)]
+        return np.array(loads, dtype=np.int64).reshape(self.row_shape)
+
+
+class Rows(Array):
+    """A large array computed on demand: `make_row` builds the entry at an index node."""
+
+    def __init__(self, graph: Algebra, shape: Shape, type: Scalar, make_row: Callable[[int], Nodes]):
+        super().__init__(graph, shape, type)
+        self._make_row = make_row
+
+    def nodes(self) -> Nodes:
+        rows = [self.row(self.graph.index(k)) for k in range(self.shape[0])]
+        return np.stack(rows).reshape(self.shape)
+
+    def memory(self) -> int:
+        return self.materialized().memory()
+
+    def row(self, index: int) -> Nodes:
+        return np.broadcast_to(self._make_row(index), self.row_shape)
+
+    def materialized(self) -> InMemory:
+        """The same array stored in memory by a loop over its rows."""
+        g = self.graph
+        loop = g.begin_loop(self.shape[0])
+        k = store_row(g, loop, loop.counter, self.row(loop.counter), self.shape, self.type)
+        g.end_loop(loop)
+        return InMemory(g, g.stacked(loop, k), self.shape, self.type)
+
+
+def store_row(g: Algebra, loop: Loop, index: int, row: Nodes, shape: Shape, type: Scalar) -> int:
+    """Number of the stack to which the loop stores `row` at `index` in every iteration."""
+    start = g.index_mul(index, g.index(math.prod(shape[1:])))
+    loop.stacks.append(Stack(memory(type, math.prod(shape)), start, row.reshape(-1).tolist()))
+    return len(loop.stacks) - 1
+
+
+def constant(graph: Algebra, value: np.ndarray, type: Scalar) -> Array:
+    """A literal array."""
+    value = np.asarray(value)
+    if is_large(value.shape):
+        return InMemory(graph, graph.read_only(value, type), value.shape, type)
+    return Elements(graph, graph.constants(value, type), type)
