@@ -1,5 +1,6 @@
 """Many steps: a scan over commands, and the trajectory it leaves."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from truesim.core.typing import Array, Float
+from truesim.simulate.compiled import Backend, call_native, chosen, inside_whole
 from truesim.simulate.sensors import read_sensors
 from truesim.simulate.simulator import Simulator
 from truesim.simulate.state import State, StepInfo
@@ -25,6 +27,7 @@ def rollout(
     *,
     keep: Callable[[State, StepInfo], Any] = keep_states,
     checkpoint: bool = True,
+    backend: Backend | None = None,
 ) -> tuple[State, Any]:
     """The last state, and what `keep` returned after each step, stacked over steps.
 
@@ -35,7 +38,17 @@ def rollout(
         keep: Chooses what to keep of each step, such as `lambda state, info: state.q`.
         checkpoint: Whether reverse mode stores only the states and computes each step again, instead of storing every
             intermediate number.
+        backend: `native` runs all steps as one native kernel, the default on a CPU; `xla` is a plain `jax.lax.scan`.
     """
+    steps = functools.partial(_steps, keep, checkpoint)
+    if chosen(backend) == "xla" or inside_whole():
+        return steps(simulator, state, commands)
+    return call_native(steps, (simulator, state, commands), identity=(_steps, keep, checkpoint))
+
+
+def _steps(
+    keep: Callable[[State, StepInfo], Any], checkpoint: bool, simulator: Simulator, state: State, commands: Array
+) -> tuple[State, Any]:
     constants = simulator.constants()
 
     def advance(state: State, command: Array) -> tuple[State, Any]:
@@ -60,11 +73,34 @@ class Trajectory(eqx.Module):
     """Diagnostics of each step."""
 
 
-def record(simulator: Simulator, state: State, commands: Float[Array, "steps nu"]) -> Trajectory:
-    """The motion from `state` under these commands, with all sensors read at every sample."""
-    commands = jnp.asarray(commands)
-    _, (states, info) = rollout(simulator, state, commands, keep=lambda state, info: (state, info))
-    states = jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), state, states)
-    commands = jnp.concatenate([commands, commands[-1:]])
-    sensors = jax.lax.map(lambda sample: read_sensors(simulator, *sample), (states, commands))
+def record(
+    simulator: Simulator, state: State, commands: Float[Array, "steps nu"], *, backend: Backend | None = None
+) -> Trajectory:
+    """The motion from `state` under these commands, with all sensors read at every sample.
+
+    Args:
+        simulator: The simulator.
+        state: Where the robot starts.
+        commands: Control of each actuator, one row per time step, held over the step.
+        backend: As in `rollout`.
+    """
+    args = (simulator, state, jnp.asarray(commands))
+    native = chosen(backend) == "native" and not inside_whole()
+    samples, last, info = call_native(_samples, args, identity=_samples) if native else _samples(*args)
+    states, commands, sensors = jax.tree.map(lambda x, end: jnp.concatenate([x, end[None]]), samples, last)
     return Trajectory(states.time, states.q, states.v, commands, sensors, info)
+
+
+def _samples(simulator: Simulator, state: State, commands: Array) -> tuple[tuple, tuple, StepInfo]:
+    """State, command and sensors at the start of every step; the same at the end; diagnostics of every step."""
+    constants = simulator.constants()
+
+    def sample(state: State, command: Array) -> tuple:
+        return state, command, read_sensors(simulator, state, command, constants)
+
+    def advance(state: State, command: Array) -> tuple[State, tuple]:
+        after, info = simulator.step(state, command, constants)
+        return after, (sample(state, command), info)
+
+    state, (samples, info) = jax.lax.scan(advance, state, commands)
+    return samples, sample(state, commands[-1]), info

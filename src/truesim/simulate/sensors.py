@@ -11,6 +11,7 @@ from truesim.core.typing import Array, Float
 from truesim.dynamics import body_accelerations, body_poses, body_velocities
 from truesim.model.model import Model, Sensor
 from truesim.model.topology import Link
+from truesim.simulate.joint_laws import Constants
 from truesim.simulate.simulator import Simulator
 from truesim.simulate.state import State
 from truesim.spatial.rotation import matrix_quaternion, normalise
@@ -51,12 +52,21 @@ def components(sensor: Sensor) -> tuple[str, ...]:
     return WIDTHS.get(sensor.kind, ())
 
 
-def read_sensors(simulator: Simulator, state: State, command: Float[Array, "nu"]) -> dict[str, Array]:
-    """Reading of every sensor of the model, at a state and with a command, by name."""
+def read_sensors(
+    simulator: Simulator, state: State, command: Float[Array, "nu"], constants: Constants | None = None
+) -> dict[str, Array]:
+    """Reading of every sensor of the model, at a state and with a command, by name.
+
+    Args:
+        simulator: The simulator.
+        state: Where the robot is.
+        command: Control of each actuator.
+        constants: From `simulator.constants()`, to share it between readings.
+    """
     model = simulator.model
     if not model.sensors:
         return {}
-    a = simulator.equation(command).acceleration(state.q, state.v)
+    a = simulator.equation(command, constants).acceleration(state.q, state.v)
     moment = Moment(
         model=model,
         state=state,

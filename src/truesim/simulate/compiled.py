@@ -1,0 +1,126 @@
+"""Whole functions as one piece of machine code: a native kernel on a CPU, XLA elsewhere or on request.
+
+Inside a function that is compiled as a whole, everything is plain JAX; a rollout that is called by itself compiles itself.
+"""
+
+import collections
+import contextlib
+import contextvars
+import functools
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from truesim import native
+from truesim.core.errors import unknown_name
+
+Backend = Literal["native", "xla"]
+BACKENDS = ("native", "xla")
+KEPT = 64
+"""Kernels that are kept for calls with the same structure."""
+
+_within = contextvars.ContextVar("within", default=False)
+_kernels: "collections.OrderedDict[Hashable, native.Kernel]" = collections.OrderedDict()
+
+
+def compiled(f: Callable[..., Any], *, backend: Backend | None = None, threads: int = 1) -> Callable[..., Any]:
+    """`f` as one kernel, compiled when first called with arguments of a new structure.
+
+    `f` may call anything in truesim and any JAX transformation: `compiled(jax.value_and_grad(loss))` is one kernel that
+    rolls out and differentiates. Arrays in the arguments are inputs, everything else is fixed at compile time. The
+    result also works inside `jax.jit`, `jax.vmap` and `jax.grad`.
+
+    Args:
+        f: A function of pytrees with small static shapes.
+        backend: `native` (the default on a CPU) or `xla`.
+        threads: Threads over which a native kernel splits a batch.
+    """
+    if chosen(backend) == "xla":
+        return eqx.filter_jit(f)
+
+    @functools.wraps(f)
+    def call(*args: Any) -> Any:
+        return call_native(f, args, identity=f, threads=threads)
+
+    return call
+
+
+def chosen(backend: str | None) -> str:
+    """The backend to use: the one asked for, or native on a CPU."""
+    if backend is None:
+        return "native" if jax.default_backend() == "cpu" else "xla"
+    if backend not in BACKENDS:
+        raise unknown_name("backend", backend, BACKENDS)
+    return backend
+
+
+def inside_whole() -> bool:
+    """Whether the code that runs now is being traced as part of a function that is compiled as a whole."""
+    return _within.get()
+
+
+@contextlib.contextmanager
+def _tracing() -> Iterator[None]:
+    token = _within.set(True)
+    try:
+        yield
+    finally:
+        _within.reset(token)
+
+
+def call_native(f: Callable[..., Any], args: Sequence[Any], *, identity: Hashable, threads: int = 1) -> Any:
+    """`f(*args)` by a native kernel, kept for later calls with the same `identity` and structure.
+
+    Within a trace, the traced arrays are the kernel's inputs and concrete arrays are constants, as JAX has it: constants
+    such as the axes of joints make kernels several times smaller. Outside of traces all arrays are inputs.
+    """
+    leaves, tree = jax.tree.flatten(tuple(args))
+    traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
+    is_input = [isinstance(x, jax.core.Tracer) if traced else eqx.is_array_like(x) for x in leaves]
+    inputs = [x if traced else _concrete(x) for x, take in zip(leaves, is_input, strict=True) if take]
+    fixed = [None if take else x for x, take in zip(leaves, is_input, strict=True)]
+
+    def of_inputs(*inputs: Any) -> Any:
+        rest = iter(inputs)
+        rebuilt = [next(rest) if take else x for x, take in zip(fixed, is_input, strict=True)]
+        with _tracing():
+            return f(*jax.tree.unflatten(tree, rebuilt))
+
+    key = (
+        identity,
+        tree,
+        tuple(map(_signature, inputs)),
+        tuple(map(_content, fixed)),
+        jax.config.jax_enable_x64,
+        threads,
+    )
+    if key not in _kernels:
+        examples = [jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)) for x in inputs]
+        _kernels[key] = native.compile(of_inputs, *examples, threads=threads)
+        while len(_kernels) > KEPT:
+            _kernels.popitem(last=False)
+    _kernels.move_to_end(key)
+    results = _kernels[key](*inputs)
+    return results if traced else jax.tree.map(jnp.asarray, results)
+
+
+def _concrete(x: Any) -> np.ndarray:
+    """An array in the precision that JAX is set to."""
+    array = np.asarray(x)
+    return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)
+
+
+def _signature(x: Any) -> Hashable:
+    return jnp.shape(x), jnp.result_type(x)
+
+
+def _content(x: Any) -> Hashable:
+    """What tells two fixed leaves apart: the value of an array, and anything else itself."""
+    if not isinstance(x, np.ndarray | jax.Array):
+        return x
+    array = np.asarray(x)
+    return array.shape, array.dtype.str, array.tobytes()
