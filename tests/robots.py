@@ -32,7 +32,7 @@ SMOOTH = """
 """An arm with springs, dampers and servos."""
 
 CONSTRAINED = """
-<mujoco><compiler angle="radian"/><option timestep="0.01"><flag contact="disable"/></option><worldbody>
+<mujoco><compiler angle="radian"/><option timestep="0.005"><flag contact="disable"/></option><worldbody>
   <body pos="0 0 1"><joint name="a" axis="0 1 0" damping=".02" frictionloss=".3" range="-.4 .3" limited="true"
       solimplimit=".8 .95 .3 .4 3" armature=".01"/>
     <inertial pos=".05 0 -.25" mass="1" fullinertia=".02 .021 .005 .001 .002 -.001"/>
