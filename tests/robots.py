@@ -50,6 +50,11 @@ ROTATING = """
 </worldbody></mujoco>"""
 """A ball joint, and a free body that carries a hinge."""
 
+SPINNING = """
+<mujoco><option timestep="0.01"/><worldbody><body pos="1 0 0" quat="1 0 0 .4"><joint type="free" damping=".1"/>
+  <inertial pos=".05 .02 0" mass="1" diaginertia=".04 .06 .05"/></body></worldbody></mujoco>"""
+"""A free body alone: the smallest robot with an orientation."""
+
 
 def robot(text: str) -> Model:
     """Our model of an MJCF text."""

@@ -10,7 +10,7 @@ from jax.flatten_util import ravel_pytree
 
 from tests.comparison import relative_error
 from tests.evaluation import compiled, evaluate
-from tests.robots import ROTATING, SMOOTH, numbers, robot, start, with_numbers
+from tests.robots import ROTATING, SMOOTH, SPINNING, numbers, robot, start, with_numbers
 from truesim.core.results import RESULTS
 from truesim.simulate import Simulator, State
 from truesim.simulate.integrators import INTEGRATORS, AbstractIntegrator, RungeKutta4, SemiImplicitEuler
@@ -63,7 +63,7 @@ def test_measured_order(name, text, exact, record_property):
 @pytest.mark.parametrize("name", MEMBERS)
 def test_derivatives_batches_and_result(name):
     """A step differentiates forwards and backwards in all its numbers, runs in a batch, and says that it is ok."""
-    model = robot(ROTATING)
+    model = robot(SPINNING)
     simulator, state = Simulator.of(model, integrator=MEMBERS[name], timestep=0.01), start(model)
     vector, back = ravel_pytree((numbers(simulator), state))
     rng = np.random.default_rng(0)
