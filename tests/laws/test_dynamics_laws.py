@@ -59,7 +59,7 @@ def test_inverse_dynamics_undoes_forward_dynamics(skeleton, seed):
 @few
 @given(skeletons(largest=4), seeds)
 def test_mass_matrix(skeleton, seed):
-    """M is symmetric positive definite, equals the columns of inverse dynamics, gives kinetic energy and accelerations."""
+    """M is symmetric positive definite, equals the columns of RNEA, gives kinetic energy and accelerations."""
     model, q, v, tau = drawn(skeleton, seed)
 
     def both(model, q, v, tau):
