@@ -1,8 +1,8 @@
 """Kernels inside JAX transformations: one primitive with all its rules.
 
-Batching adds a batch axis. The tangent of a program is the program of its jvp jaxpr; the transpose of a tangent is the
-program of the vjp jaxpr of the original, which repeats the forward computation in the same kernel. All are compiled
-when they are first needed.
+Batching adds a batch axis. The tangent of a program is the program of its jvp jaxpr; the transpose of a
+tangent is the program of the vjp jaxpr of the original, which repeats the forward computation in the same
+kernel. All are compiled when they are first needed.
 """
 
 import math
@@ -38,7 +38,7 @@ def bind(called: Program, leaves: Sequence[Any], threads: int) -> list[Any]:
 
 def _is_wide(called: Program) -> bool:
     arrays = (*called.inputs, *called.outputs)
-    return jax.config.jax_enable_x64 or any(dtype.itemsize == 8 for _, dtype in arrays)
+    return jax.config.read("jax_enable_x64") or any(dtype.itemsize == 8 for _, dtype in arrays)
 
 
 @native_call.def_abstract_eval
@@ -143,7 +143,7 @@ def _tangent(called: Program, moving: tuple[bool, ...]) -> Program:
 
 
 def _pullback(called: Program, moving: tuple[bool, ...], given: tuple[bool, ...]) -> Program:
-    """Program of the cotangents of some inputs, given primals and some cotangents of floating-point results."""
+    """Program of cotangents of some inputs, given primals and cotangents of some results."""
     f = jex.jaxpr_as_fun(called.closed)
     count = len(called.inputs)
     floats = [_is_float(dtype) for _, dtype in called.outputs]

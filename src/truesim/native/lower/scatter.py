@@ -3,9 +3,8 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jax.extend import core as jex
 
-from truesim.native.lower.context import Lowering, map_nodes, rule
+from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
 from truesim.native.lower.indexing import Placement, clamped_start, in_bounds
 from truesim.native.lower.values import Array, Nodes, Rows, is_large
 from truesim.native.types import BOOL, I32
@@ -14,7 +13,7 @@ Combine = Callable[[int, int], int]
 
 
 @rule("scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max", "scatter-sub")
-def _scatter(low: Lowering, eqn: jex.JaxprEqn, x: Array, indices: Array, updates: Array) -> Array:
+def _scatter(low: Lowering, eqn: Equation, x: Array, indices: Array, updates: Array) -> Array:
     """`x` with windows at the places listed in `indices` combined with `updates`, as in lax.scatter."""
     g, p = low.graph, eqn.params
     dims = p["dimension_numbers"]
@@ -83,7 +82,7 @@ def write(
 
 
 @rule("dynamic_update_slice")
-def _dynamic_update_slice(low: Lowering, eqn: jex.JaxprEqn, x: Array, update: Array, *starts: Array) -> Array:
+def _dynamic_update_slice(low: Lowering, eqn: Equation, x: Array, update: Array, *starts: Array) -> Array:
     g = low.graph
     places = [
         clamped_start(low, s.scalar(), n, size)

@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
+from typing_extensions import override
 
 from truesim.native.algebra import Algebra
 from truesim.native.graph import Loop, Stack
@@ -30,10 +31,10 @@ def is_large(shape: Shape) -> bool:
 class Array:
     """Value of one array: its shape, its element type, and ways to read it."""
 
-    def __init__(self, graph: Algebra, shape: Shape, type: Scalar):
+    def __init__(self, graph: Algebra, shape: Shape, dtype: Scalar):
         self.graph = graph
         self.shape = shape
-        self.type = type
+        self.type = dtype
 
     @property
     def size(self) -> int:
@@ -73,20 +74,23 @@ class Array:
 class Elements(Array):
     """An array whose elements are scalar nodes."""
 
-    def __init__(self, graph: Algebra, nodes: Nodes, type: Scalar):
-        super().__init__(graph, nodes.shape, type)
+    def __init__(self, graph: Algebra, nodes: Nodes, dtype: Scalar):
+        super().__init__(graph, nodes.shape, dtype)
         self._nodes = nodes
         self._memory: int | None = None
 
+    @override
     def nodes(self) -> Nodes:
         return self._nodes
 
+    @override
     def memory(self) -> int:
         if self._memory is None:
             flat = self._nodes.reshape(-1).tolist()
             self._memory = self.graph.array(flat, memory(self.type, len(flat)))
         return self._memory
 
+    @override
     def row(self, index: int) -> Nodes:
         position = self.graph.values[index]
         if position is not None:
@@ -101,20 +105,23 @@ class Elements(Array):
 class InMemory(Array):
     """An array held in memory; elements are loaded where they are needed."""
 
-    def __init__(self, graph: Algebra, memory: int, shape: Shape, type: Scalar):
-        super().__init__(graph, shape, type)
+    def __init__(self, graph: Algebra, memory: int, shape: Shape, dtype: Scalar):
+        super().__init__(graph, shape, dtype)
         self._memory = memory
 
+    @override
     def nodes(self) -> Nodes:
         g = self.graph
         if g.ops[self._memory] == "data":
-            return g.constants(g.data[g.attrs[self._memory]].reshape(self.shape), self.type)  # type: ignore[call-overload]
+            return g.constants(g.data[g.attrs[self._memory]].reshape(self.shape), self.type)
         loads = [g.load(self._memory, g.index(k)) for k in range(self.size)]
         return np.array(loads, dtype=np.int64).reshape(self.shape)
 
+    @override
     def memory(self) -> int:
         return self._memory
 
+    @override
     def row(self, index: int) -> Nodes:
         g = self.graph
         width = math.prod(self.row_shape)
@@ -126,17 +133,20 @@ class InMemory(Array):
 class Rows(Array):
     """A large array computed on demand: `make_row` builds the entry at an index node."""
 
-    def __init__(self, graph: Algebra, shape: Shape, type: Scalar, make_row: Callable[[int], Nodes]):
-        super().__init__(graph, shape, type)
+    def __init__(self, graph: Algebra, shape: Shape, dtype: Scalar, make_row: Callable[[int], Nodes]):
+        super().__init__(graph, shape, dtype)
         self._make_row = make_row
 
+    @override
     def nodes(self) -> Nodes:
         rows = [self.row(self.graph.index(k)) for k in range(self.shape[0])]
         return np.stack(rows).reshape(self.shape)
 
+    @override
     def memory(self) -> int:
         return self.materialized().memory()
 
+    @override
     def row(self, index: int) -> Nodes:
         return np.broadcast_to(self._make_row(index), self.row_shape)
 
@@ -149,16 +159,16 @@ class Rows(Array):
         return InMemory(g, g.stacked(loop, k), self.shape, self.type)
 
 
-def store_row(g: Algebra, loop: Loop, index: int, row: Nodes, shape: Shape, type: Scalar) -> int:
+def store_row(g: Algebra, loop: Loop, index: int, row: Nodes, shape: Shape, dtype: Scalar) -> int:
     """Number of the stack to which the loop stores `row` at `index` in every iteration."""
     start = g.index_mul(index, g.index(math.prod(shape[1:])))
-    loop.stacks.append(Stack(memory(type, math.prod(shape)), start, row.reshape(-1).tolist()))
+    loop.stacks.append(Stack(memory(dtype, math.prod(shape)), start, row.reshape(-1).tolist()))
     return len(loop.stacks) - 1
 
 
-def constant(graph: Algebra, value: np.ndarray, type: Scalar) -> Array:
+def constant(graph: Algebra, value: np.ndarray, dtype: Scalar) -> Array:
     """A literal array."""
     value = np.asarray(value)
     if is_large(value.shape):
-        return InMemory(graph, graph.read_only(value, type), value.shape, type)
-    return Elements(graph, graph.constants(value, type), type)
+        return InMemory(graph, graph.read_only(value, dtype), value.shape, dtype)
+    return Elements(graph, graph.constants(value, dtype), dtype)
