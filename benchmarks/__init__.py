@@ -1,0 +1,1 @@
+"""Measurements of truesim and its peers, in one run."""

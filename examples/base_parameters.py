@@ -1,0 +1,22 @@
+"""Which combinations of masses and inertias can a robot's motion show at all?"""
+
+from importlib import resources
+
+import jax
+import jax.numpy as jnp
+
+import truesim as ts
+from truesim.dynamics import base_parameters, regressor
+from truesim.dynamics.regressor import PARAMETERS
+
+jax.config.update("jax_enable_x64", True)
+
+model = ts.load(resources.files("truesim") / "robots" / "arm.xml")
+samples = jax.random.normal(jax.random.key(0), (40, 3, model.nv))
+Y = jax.vmap(lambda s: regressor(model, *s))(samples)
+base = base_parameters(jnp.concatenate(Y))
+
+names = [f"{body}.{parameter}" for body in model.bodies.names for parameter in PARAMETERS]
+print(f"{len(base.independent)} of {len(names)} parameters can be identified, in these combinations:")
+for text in base.describe(names):
+    print("  ", text)

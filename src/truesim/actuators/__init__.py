@@ -1,0 +1,1 @@
+"""How controls become forces on joints."""

@@ -1,0 +1,91 @@
+"""Actuators on joints: `force = clip(gain * clip(control) + bias)`, transmitted by the gear."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from truesim.core.typing import Array, Float
+from truesim.model.kinds import BALL, FREE, HINGE, SLIDE
+from truesim.model.model import Model
+from truesim.spatial.rotation import normalise, quaternion_log, quaternion_matrix
+
+
+class ActuatorForces(NamedTuple):
+    """What the actuators do at one instant."""
+
+    length: Float[Array, "actuators"]
+    """Joint coordinate times gear."""
+    velocity: Float[Array, "actuators"]
+    """Rate of the length."""
+    force: Float[Array, "actuators"]
+    """Force of each actuator, before gear."""
+    generalised: Float[Array, "nv"]
+    """Force on each degree of freedom [N m or N]."""
+
+
+def actuator_forces(
+    model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], control: Float[Array, "actuators"]
+) -> ActuatorForces:
+    """Forces of all actuators at a state, for these controls."""
+    actuators = model.actuators
+    if not actuators.names:
+        empty = jnp.zeros(0)
+        return ActuatorForces(empty, empty, empty, jnp.zeros(model.nv))
+    length, moments = _transmission(model, q)
+    velocity = moments @ v
+    if model.options.clamp_controls:
+        control = _clip(control, actuators.control_range, actuators.control_limited)
+    gain = actuators.gain + actuators.gain_slope[:, 0] * length + actuators.gain_slope[:, 1] * velocity
+    bias = actuators.bias[:, 0] + actuators.bias[:, 1] * length + actuators.bias[:, 2] * velocity
+    force = _clip(gain * control + bias, actuators.force_range, actuators.force_limited)
+    if not model.options.actuation:
+        force = jnp.zeros_like(force)
+    return ActuatorForces(length, velocity, force, _joint_clip(model, moments.T @ force))
+
+
+def _clip(x: Array, bounds: Float[Array, "n 2"], limited: tuple[bool, ...]) -> Array:
+    """`x` within its bounds, where it has any."""
+    if not any(limited):
+        return x
+    return jnp.where(jnp.array(limited), jnp.clip(x, bounds[:, 0], bounds[:, 1]), x)
+
+
+def _joint_clip(model: Model, generalised: Float[Array, "nv"]) -> Float[Array, "nv"]:
+    """Bounds of the total actuator force on hinges and slides."""
+    limited = [
+        link for link in model.topology.links if link.kind in (HINGE, SLIDE) and model.joints.force_limited[link.joint]
+    ]
+    if not limited:
+        return generalised
+    dofs = np.array([link.v_start for link in limited])
+    bounds = jnp.asarray(model.joints.force_range)[np.array([link.joint for link in limited])]
+    return generalised.at[dofs].set(jnp.clip(generalised[dofs], bounds[:, 0], bounds[:, 1]))
+
+
+def _transmission(model: Model, q: Float[Array, "nq"]) -> tuple[Float[Array, "nu"], Float[Array, "nu nv"]]:
+    """Length of each actuator, and its moment arm on each degree of freedom."""
+    of_joint = {link.joint: link for link in model.topology.links}
+    links = [of_joint[j] for j in model.actuators.joints]
+    gear = jnp.asarray(model.actuators.gear)
+    scalar = np.array([i for i, link in enumerate(links) if link.kind in (HINGE, SLIDE)], dtype=int)
+    coordinates = np.array([links[i].q_start for i in scalar], dtype=int)
+    dofs = np.array([links[i].v_start for i in scalar], dtype=int)
+    length = jnp.zeros(model.nu).at[scalar].set(gear[scalar, 0] * q[coordinates])
+    moments = jnp.zeros((model.nu, model.nv)).at[scalar, dofs].set(gear[scalar, 0])
+    for i, link in enumerate(links):
+        if link.kind == FREE:
+            turned = _turned(model, i, gear[i, 3:], q[link.q][3:])
+            moments = moments.at[i, link.v].set(jnp.concatenate([gear[i, :3], turned]))
+        elif link.kind == BALL:
+            turned = _turned(model, i, gear[i, :3], q[link.q])
+            length = length.at[i].set(quaternion_log(normalise(q[link.q])) @ turned)
+            moments = moments.at[i, link.v].set(turned)
+    return length, moments
+
+
+def _turned(model: Model, i: int, gear: Float[Array, "3"], quaternion: Float[Array, "4"]) -> Float[Array, "3"]:
+    """A rotational gear in the moved body's frame."""
+    if not model.actuators.in_parent[i]:
+        return gear
+    return quaternion_matrix(normalise(quaternion)).T @ gear

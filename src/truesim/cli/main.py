@@ -1,0 +1,48 @@
+"""`truesim`: the entry point, and how errors are shown."""
+
+import os
+import sys
+
+import jax
+import typer
+from rich.console import Console
+
+from truesim.cli.demo import demo
+from truesim.cli.inspect import inspect
+from truesim.cli.simulate import simulate
+from truesim.core.errors import TruesimError
+
+app = typer.Typer(
+    name="truesim",
+    help="Make a robot simulator agree with the real machine.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verb in (inspect, simulate, demo):
+    app.command()(verb)
+
+
+def run() -> None:
+    """Runs the command line; a user's mistake is one sentence and exit code 2."""
+    try:
+        with jax.enable_x64(True):
+            app()
+    except TruesimError as error:
+        _fail(str(error), 2)
+    except KeyboardInterrupt:
+        _fail("Interrupted.", 130)
+    except Exception as error:
+        if os.environ.get("TRUESIM_DEBUG"):
+            raise
+        _fail(
+            f"Unexpected {type(error).__name__}: {error}. This is a defect; TRUESIM_DEBUG=1 shows where.",
+            1,
+        )
+
+
+def _fail(sentence: str, code: int) -> None:
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {sentence}", markup=True)
+    sys.exit(code)

@@ -1,0 +1,22 @@
+"""Outcomes of numerical work inside compiled code: values, not exceptions."""
+
+from typing import Any
+
+import equinox as eqx
+
+
+class RESULTS(eqx.Enumeration):
+    """How a step ended; each member is its own message."""
+
+    ok: Any = ""
+    not_finite: Any = (
+        "The state became infinite or not a number: the time step is too large, or a parameter is unphysical."
+    )
+    constraints_not_converged: Any = (
+        "The joint constraints did not converge: the forces of dry friction and limits are approximate."
+    )
+
+
+def message(result: RESULTS) -> str:
+    """What a result means, in words."""
+    return RESULTS[result]  # type: ignore[misc]

@@ -1,0 +1,36 @@
+"""Rigid-body dynamics of a tree, after Featherstone, Rigid Body Dynamics Algorithms (2008)."""
+
+from truesim.dynamics.forward import forward_dynamics
+from truesim.dynamics.inverse import bias_forces, gravity_forces, inverse_dynamics
+from truesim.dynamics.jacobian import body_jacobian, point_jacobian
+from truesim.dynamics.kinematics import (
+    body_accelerations,
+    body_poses,
+    body_velocities,
+    integrate,
+    reference_configuration,
+)
+from truesim.dynamics.mass_matrix import mass_matrix
+from truesim.dynamics.momentum import centre_of_mass, kinetic_energy, momentum, potential_energy
+from truesim.dynamics.regressor import base_parameters, regressor
+
+__all__ = [
+    "base_parameters",
+    "bias_forces",
+    "body_accelerations",
+    "body_jacobian",
+    "body_poses",
+    "body_velocities",
+    "centre_of_mass",
+    "forward_dynamics",
+    "gravity_forces",
+    "integrate",
+    "inverse_dynamics",
+    "kinetic_energy",
+    "mass_matrix",
+    "momentum",
+    "point_jacobian",
+    "potential_energy",
+    "reference_configuration",
+    "regressor",
+]

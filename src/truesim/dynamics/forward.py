@@ -1,0 +1,124 @@
+"""Forward dynamics: the articulated-body algorithm (Featherstone, table 7.1) and its exact derivative."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from truesim.core.typing import Array, Float
+from truesim.dynamics.inverse import inverse_dynamics
+from truesim.dynamics.kinematics import link_velocities
+from truesim.dynamics.links import JointFrames, joined, joint_frames, link_inertias, per_dof, per_link
+from truesim.model.model import Model
+from truesim.numerics import dense
+from truesim.spatial.transform import cross_force
+
+
+class Factors(NamedTuple):
+    """The articulated-body factorisation of the mass matrix at one configuration, one entry per link."""
+
+    frames: JointFrames
+    U: list[Float[Array, "6 _"]]
+    """Articulated inertia times motion subspace."""
+    D: list[Float[Array, "_ _"]]
+    """Articulated inertia that the joint feels."""
+
+
+def forward_dynamics(
+    model: Model,
+    q: Float[Array, "nq"],
+    v: Float[Array, "nv"],
+    tau: Float[Array, "nv"],
+    *,
+    external: Float[Array, "bodies 6"] | None = None,
+    added_inertia: Float[Array, "nv"] | None = None,
+) -> Float[Array, "nv"]:
+    """Acceleration under the generalised forces `tau`: `a = (M + diag(added_inertia))^-1 (tau - c(q, v))`.
+
+    Args:
+        model: The robot.
+        q: Configuration.
+        v: Velocity.
+        tau: Generalised forces [N m or N].
+        external: Force on each body: torque [N m] and force [N] at the origin of its frame, in its own axes.
+        added_inertia: Inertia added to each degree of freedom, as implicit integrators do [kg m^2 or kg].
+    """
+    return _acceleration((model, q, v, tau, external, added_inertia))
+
+
+@eqx.filter_custom_jvp
+def _acceleration(inputs: tuple) -> Float[Array, "nv"]:
+    return _articulated_body(*inputs)[0]
+
+
+@_acceleration.def_jvp
+def _acceleration_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+    """Differentiates `M(q) a + c(q, v) = tau` at fixed a: `da = M^-1 (dtau - d inverse_dynamics)`."""
+    (inputs,), (perturbations,) = primals, tangents
+    a, factors = _articulated_body(*inputs)
+
+    def residual(inputs: tuple) -> Array:
+        model, q, v, tau, external, added_inertia = inputs
+        balance = tau - inverse_dynamics(model, q, v, a, external=external)
+        return balance if added_inertia is None else balance - added_inertia * a
+
+    _, tangent = eqx.filter_jvp(residual, (inputs,), (perturbations,))
+    return a, solve(inputs[0], factors, tangent)
+
+
+def _articulated_body(
+    model: Model, q: Array, v: Array, tau: Array, external: Array | None, added_inertia: Array | None
+) -> tuple[Array, Factors]:
+    frames = joint_frames(model, q)
+    V, c = link_velocities(model, frames, q, v)
+    inertias = link_inertias(model)
+    rotor = per_dof(model, model.joints.armature)
+    if added_inertia is not None:
+        rotor = rotor + added_inertia
+    pA = jax.vmap(cross_force)(V, jnp.einsum("lij,lj->li", jnp.stack(inertias), V))
+    if external is not None:
+        pA = pA.at[np.array(model.topology.body_link)].add(-external)
+
+    def inward(total: tuple, X: Array, S: Array, c: Array, tau: Array, rotor: Array) -> tuple[tuple, tuple]:
+        IA, pA = total
+        U = IA @ S
+        D = S.T @ U + jnp.diag(rotor)
+        u = tau - S.T @ pA
+        K = dense.solve(D, U.T).T
+        Ia = IA - K @ U.T
+        pa = pA + Ia @ c + K @ u
+        return (U, D, u), (X.T @ Ia @ X, X.T @ pa)
+
+    start = list(zip(inertias, pA, strict=True))
+    swept = model.topology.up(inward, start, *frames, list(c), per_link(model, tau), per_link(model, rotor))
+
+    def outward(parent: tuple, X: Array, S: Array, c: Array, swept: tuple) -> tuple[Array, Array]:
+        U, D, u = swept
+        A = X @ parent[0] + c
+        a = dense.solve(D, u - U.T @ A)
+        return A + S @ a, a
+
+    world = (jnp.concatenate([jnp.zeros(3), -jnp.asarray(model.gravity)]), jnp.zeros(0))
+    a = joined([a for _, a in model.topology.down(outward, world, *frames, list(c), swept)])
+    return a, Factors(frames, U=[U for U, _, _ in swept], D=[D for _, D, _ in swept])
+
+
+def solve(model: Model, factors: Factors, tau: Float[Array, "nv"]) -> Float[Array, "nv"]:
+    """`M^-1 tau` in two sweeps over the articulated-body factors."""
+
+    def inward(p: Array, X: Array, S: Array, U: Array, D: Array, tau: Array) -> tuple[Array, Array]:
+        u = tau - S.T @ p
+        return u, X.T @ (p + U @ dense.solve(D, u))
+
+    def outward(parent: tuple, X: Array, S: Array, U: Array, D: Array, u: Array) -> tuple[Array, Array]:
+        A = X @ parent[0]
+        a = dense.solve(D, u - U.T @ A)
+        return A + S @ a, a
+
+    frames, U, D = factors
+    start = [jnp.zeros(6)] * len(model.topology.links)
+    u = model.topology.up(inward, start, *frames, U, D, per_link(model, tau))
+    down = model.topology.down(outward, (jnp.zeros(6), jnp.zeros(0)), *frames, U, D, u)
+    return joined([a for _, a in down])

@@ -1,0 +1,60 @@
+"""Inverse dynamics: the recursive Newton-Euler algorithm (Featherstone, table 5.1)."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from truesim.core.typing import Array, Float
+from truesim.dynamics.kinematics import link_accelerations, link_velocities
+from truesim.dynamics.links import JointFrames, joined, joint_frames, link_inertias, per_dof
+from truesim.model.model import Model
+from truesim.spatial.transform import cross_force
+
+
+def inverse_dynamics(
+    model: Model,
+    q: Float[Array, "nq"],
+    v: Float[Array, "nv"],
+    a: Float[Array, "nv"],
+    *,
+    external: Float[Array, "bodies 6"] | None = None,
+) -> Float[Array, "nv"]:
+    """Generalised forces that produce the acceleration `a`: `tau = M(q) a + c(q, v)` [N m or N].
+
+    Springs, dampers, friction and actuators are not included; the rotors' armature is.
+
+    Args:
+        model: The robot.
+        q: Configuration.
+        v: Velocity.
+        a: Acceleration.
+        external: Force on each body: torque [N m] and force [N] at the origin of its frame, in its own axes.
+    """
+    frames = joint_frames(model, q)
+    V, c = link_velocities(model, frames, q, v)
+    A = link_accelerations(model, frames, c, a, -jnp.asarray(model.gravity))
+    I = jnp.stack(link_inertias(model))
+    F = jnp.einsum("lij,lj->li", I, A) + jax.vmap(cross_force)(V, jnp.einsum("lij,lj->li", I, V))
+    if external is not None:
+        F = F.at[np.array(model.topology.body_link)].add(-external)
+    return joint_forces(model, frames, list(F)) + per_dof(model, model.joints.armature) * a
+
+
+def joint_forces(model: Model, frames: JointFrames, forces: list[Float[Array, "6"]]) -> Float[Array, "nv"]:
+    """Force of every joint that holds these link forces in balance (the inward pass): `tau = S^T f`."""
+
+    def inward(f: Array, X: Array, S: Array) -> tuple[Array, Array]:
+        return S.T @ f, X.T @ f
+
+    return joined(model.topology.up(inward, forces, *frames))
+
+
+def bias_forces(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nv"]:
+    """Gravity, Coriolis and centrifugal forces: what holds the robot at zero acceleration [N m or N]."""
+    return inverse_dynamics(model, q, v, jnp.zeros_like(v))
+
+
+def gravity_forces(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv"]:
+    """What holds the robot at rest against gravity [N m or N]."""
+    zero = jnp.zeros(model.nv)
+    return inverse_dynamics(model, q, zero, zero)

@@ -1,0 +1,34 @@
+"""Jacobians: how joint velocities move a body."""
+
+import jax.numpy as jnp
+
+from truesim.core.typing import Array, Float
+from truesim.dynamics.kinematics import link_poses
+from truesim.dynamics.links import motion_subspaces
+from truesim.model.model import Model
+
+
+def body_jacobian(model: Model, q: Float[Array, "nq"], body: int) -> Float[Array, "6 nv"]:
+    """Jacobian of a body frame: `[angular; linear]` velocity of its origin in world axes = J v."""
+    return point_jacobian(model, q, body, jnp.zeros(3))
+
+
+def point_jacobian(model: Model, q: Float[Array, "nq"], body: int, point: Float[Array, "3"]) -> Float[Array, "6 nv"]:
+    """Jacobian of a point fixed to a body: `[angular; linear]` velocity in world axes = J v.
+
+    Args:
+        model: The robot.
+        q: Configuration.
+        body: Index of the body.
+        point: The point in the body's frame [m].
+    """
+    poses, S = link_poses(model, q), motion_subspaces(model, q)
+    target = model.topology.body_link[body]
+    p = poses[target].point(point)
+    J = jnp.zeros((6, model.nv))
+    for i in model.topology.ancestors(target):
+        R = poses[i].rotation
+        angular = R @ S[i][:3]
+        linear = R @ S[i][3:] + jnp.cross(angular.T, p - poses[i].translation).T
+        J = J.at[:, model.topology.links[i].v].set(jnp.concatenate([angular, linear]))
+    return J

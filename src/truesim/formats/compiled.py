@@ -1,0 +1,241 @@
+"""From MuJoCo's compiled model to ours, one function per kind of element."""
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from truesim.formats.findings import find_unsimulated
+from truesim.formats.frames import matrix_of_quaternion, six_numbers
+from truesim.formats.supported import (
+    INTEGRATORS,
+    JOINT_KINDS,
+    OBJECT_KINDS,
+    SENSOR_KINDS,
+    sensor_simulated,
+    simulated_actuators,
+)
+from truesim.model.kinds import FIXED
+from truesim.model.model import Actuators, Bodies, Geoms, Joints, Mesh, Model, Options, Sensor, Sites
+from truesim.model.source import Finding, Source
+from truesim.model.topology import Link, Topology
+
+
+def from_compiled(m: mujoco.MjModel, source: Source | None, findings: tuple[Finding, ...] = ()) -> Model:
+    """Our model of a compiled MuJoCo model; what it has and we do not simulate is added to `findings`."""
+    bodies, joints = _bodies(m), _joints(m)
+    return Model(
+        bodies=bodies,
+        joints=joints,
+        actuators=_actuators(m),
+        sites=_sites(m),
+        geoms=_geoms(m),
+        gravity=_gravity(m),
+        sensors=_sensors(m),
+        topology=_topology(m, joints),
+        options=_options(m),
+        name=_model_name(m),
+        findings=findings + find_unsimulated(m),
+        source=source,
+    )
+
+
+def _names(m: mujoco.MjModel, kind: mujoco.mjtObj, count: int, unnamed: str, first: int = 0) -> tuple[str, ...]:
+    """Names of all objects of a kind; those without one are called after their kind and number."""
+    given = [mujoco.mj_id2name(m, kind, i) for i in range(first, count)]
+    taken, names = {name for name in given if name}, []
+    for i, name in enumerate(given, start=first):
+        while not name or (name in taken and not given[i - first]):
+            name = f"{name or unnamed + str(i)}" if not name else f"{name}_"
+        names.append(name)
+    return tuple(names)
+
+
+def _bodies(m: mujoco.MjModel) -> Bodies:
+    inertia = np.empty((m.nbody - 1, 6))
+    for b in range(1, m.nbody):
+        R = matrix_of_quaternion(m.body_iquat[b])
+        inertia[b - 1] = six_numbers(R @ np.diag(m.body_inertia[b]) @ R.T)
+    return Bodies(
+        mass=m.body_mass[1:].copy(),
+        com=m.body_ipos[1:].copy(),
+        inertia=inertia,
+        position=m.body_pos[1:].copy(),
+        orientation=m.body_quat[1:].copy(),
+        names=_names(m, mujoco.mjtObj.mjOBJ_BODY, m.nbody, "body", first=1),
+        parents=tuple(int(p) - 1 for p in m.body_parentid[1:]),
+    )
+
+
+def _joints(m: mujoco.MjModel) -> Joints:
+    kinds = tuple(JOINT_KINDS[mujoco.mjtJoint(t)] for t in m.jnt_type)
+    dof, coordinate = m.jnt_dofadr, m.jnt_qposadr
+    scalar = np.array([kind.nq == 1 for kind in kinds], dtype=bool)
+    spring_off = bool(m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_SPRING)
+    damper_off = bool(m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_DAMPER)
+    return Joints(
+        axis=m.jnt_axis.copy(),
+        position=m.jnt_pos.copy(),
+        damping=m.dof_damping[dof] * (not damper_off),
+        frictionloss=m.dof_frictionloss[dof],
+        armature=m.dof_armature[dof],
+        stiffness=m.jnt_stiffness * (not spring_off),
+        springref=np.where(scalar, m.qpos_spring[coordinate], 0.0),
+        ref=np.where(scalar, m.qpos0[coordinate], 0.0),
+        range=m.jnt_range.copy(),
+        margin=m.jnt_margin.copy(),
+        force_range=m.jnt_actfrcrange.copy(),
+        solreffriction=m.dof_solref[dof],
+        solimpfriction=m.dof_solimp[dof],
+        solreflimit=m.jnt_solref.copy(),
+        solimplimit=m.jnt_solimp.copy(),
+        names=_names(m, mujoco.mjtObj.mjOBJ_JOINT, m.njnt, "joint"),
+        kinds=kinds,
+        bodies=tuple(int(b) - 1 for b in m.jnt_bodyid),
+        limited=tuple(bool(x) for x in m.jnt_limited),
+        force_limited=tuple(bool(x) for x in m.jnt_actfrclimited),
+    )
+
+
+def _topology(m: mujoco.MjModel, joints: Joints) -> Topology:
+    links: list[Link] = []
+    body_link: list[int] = []
+    for b in range(1, m.nbody):
+        parent_body = int(m.body_parentid[b]) - 1
+        parent = body_link[parent_body] if parent_body >= 0 else -1
+        first, count = int(m.body_jntadr[b]), int(m.body_jntnum[b])
+        own = range(first, first + count) if count else (-1,)
+        for j in own:
+            links.append(
+                Link(
+                    parent=parent,
+                    body=b - 1,
+                    joint=j,
+                    kind=joints.kinds[j] if j >= 0 else FIXED,
+                    q_start=int(m.jnt_qposadr[j]) if j >= 0 else 0,
+                    v_start=int(m.jnt_dofadr[j]) if j >= 0 else 0,
+                    first=j == own[0],
+                    last=j == own[-1],
+                )
+            )
+            parent = len(links) - 1
+        body_link.append(parent)
+    return Topology(tuple(links), m.nq, m.nv, tuple(body_link))
+
+
+def _actuators(m: mujoco.MjModel) -> Actuators:
+    """Actuators that act on joints; `find_unsimulated` lists the others."""
+    kept = simulated_actuators(m)
+    names = _names(m, mujoco.mjtObj.mjOBJ_ACTUATOR, m.nactuator, "actuator")
+    controls, outputs = m.actuator_ctrladr[kept], m.actuator_outadr[kept]
+    affine_gain = m.actuator_gaintype[kept] == mujoco.mjtGain.mjGAIN_AFFINE
+    affine_bias = m.actuator_biastype[kept] == mujoco.mjtBias.mjBIAS_AFFINE
+    return Actuators(
+        gain=m.actuator_gainprm[kept, 0],
+        gain_slope=m.actuator_gainprm[kept, 1:3] * affine_gain[:, None],
+        bias=m.actuator_biasprm[kept, :3] * affine_bias[:, None],
+        gear=m.actuator_gear[outputs].copy(),
+        control_range=m.actuator_ctrlrange[controls].copy(),
+        force_range=m.actuator_forcerange[kept].copy(),
+        names=tuple(names[i] for i in kept),
+        joints=tuple(int(m.actuator_trnid[i, 0]) for i in kept),
+        in_parent=tuple(bool(m.actuator_trntype[i] == mujoco.mjtTrn.mjTRN_JOINTINPARENT) for i in kept),
+        control_limited=tuple(bool(m.actuator_ctrllimited[c]) for c in controls),
+        force_limited=tuple(bool(m.actuator_forcelimited[i]) for i in kept),
+    )
+
+
+def _sites(m: mujoco.MjModel) -> Sites:
+    return Sites(
+        position=m.site_pos.copy(),
+        orientation=m.site_quat.copy(),
+        names=_names(m, mujoco.mjtObj.mjOBJ_SITE, m.nsite, "site"),
+        bodies=tuple(int(b) - 1 for b in m.site_bodyid),
+    )
+
+
+def _sensors(m: mujoco.MjModel) -> tuple[Sensor, ...]:
+    """Sensors that we can read; `find_unsimulated` lists the others."""
+    names = _names(m, mujoco.mjtObj.mjOBJ_SENSOR, m.nsensor, "sensor")
+    actuators = {old: new for new, old in enumerate(simulated_actuators(m))}
+    sensors = []
+    for i, name in enumerate(names):
+        kind, objects = (
+            SENSOR_KINDS.get(mujoco.mjtSensor(m.sensor_type[i])),
+            OBJECT_KINDS.get(mujoco.mjtObj(m.sensor_objtype[i])),
+        )
+        if kind is None or objects is None or not sensor_simulated(m, i):
+            continue
+        reference = OBJECT_KINDS.get(mujoco.mjtObj(m.sensor_reftype[i])) if m.sensor_refid[i] >= 0 else None
+        target = int(m.sensor_objid[i])
+        sensors.append(
+            Sensor(
+                name=name,
+                kind=kind,
+                object_kind=objects,
+                object=actuators[target] if objects == "actuator" else _shift(objects, target),
+                reference_kind=reference,
+                reference=_shift(reference, int(m.sensor_refid[i])) if reference else -1,
+                cutoff=float(m.sensor_cutoff[i]),
+            )
+        )
+    return tuple(sensors)
+
+
+def _shift(kind: str, i: int) -> int:
+    """Our index of MuJoCo's object `i`: bodies do not count the world."""
+    return i - 1 if kind in ("body", "xbody") else i
+
+
+def _geoms(m: mujoco.MjModel) -> Geoms:
+    shapes = tuple(mujoco.mjtGeom(t).name.removeprefix("mjGEOM_").lower() for t in m.geom_type)
+    return Geoms(
+        position=m.geom_pos.copy(),
+        orientation=m.geom_quat.copy(),
+        size=m.geom_size.copy(),
+        friction=m.geom_friction.copy(),
+        margin=m.geom_margin.copy(),
+        gap=m.geom_gap.copy(),
+        solref=m.geom_solref.copy(),
+        solimp=m.geom_solimp.copy(),
+        names=_names(m, mujoco.mjtObj.mjOBJ_GEOM, m.ngeom, "geom"),
+        bodies=tuple(int(b) - 1 for b in m.geom_bodyid),
+        shapes=shapes,
+        meshes=tuple(_mesh(m, i) if shapes[i] == "mesh" else None for i in range(m.ngeom)),
+        contype=tuple(int(x) for x in m.geom_contype),
+        conaffinity=tuple(int(x) for x in m.geom_conaffinity),
+        condim=tuple(int(x) for x in m.geom_condim),
+        priority=tuple(int(x) for x in m.geom_priority),
+        colours=tuple(tuple(float(c) for c in rgba) for rgba in m.geom_rgba),
+    )
+
+
+def _mesh(m: mujoco.MjModel, geom: int) -> Mesh:
+    i = int(m.geom_dataid[geom])
+    vertices = slice(m.mesh_vertadr[i], m.mesh_vertadr[i] + m.mesh_vertnum[i])
+    faces = slice(m.mesh_faceadr[i], m.mesh_faceadr[i] + m.mesh_facenum[i])
+    name = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_MESH, i) or f"mesh{i}"
+    return Mesh(name, m.mesh_vert[vertices].copy(), m.mesh_face[faces].copy())
+
+
+def _gravity(m: mujoco.MjModel) -> Any:
+    return m.opt.gravity * (not m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY)
+
+
+def _options(m: mujoco.MjModel) -> Options:
+    bits, off = mujoco.mjtDisableBit, m.opt.disableflags
+    constraints = not off & bits.mjDSBL_CONSTRAINT
+    return Options(
+        timestep=float(m.opt.timestep),
+        integrator=INTEGRATORS[mujoco.mjtIntegrator(m.opt.integrator)],
+        implicit_damping=not off & bits.mjDSBL_EULERDAMP,
+        dry_friction=constraints and not off & bits.mjDSBL_FRICTIONLOSS,
+        limits=constraints and not off & bits.mjDSBL_LIMIT,
+        actuation=not off & bits.mjDSBL_ACTUATION,
+        clamp_controls=not off & bits.mjDSBL_CLAMPCTRL,
+        safe_reference=not off & bits.mjDSBL_REFSAFE,
+    )
+
+
+def _model_name(m: mujoco.MjModel) -> str:
+    return m.names[: m.names.index(b"\0")].decode()

@@ -1,0 +1,246 @@
+"""The robot as named arrays: numbers are leaves, names and structure are static."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+
+from truesim.core.errors import unknown_name
+from truesim.core.typing import Array, Float
+from truesim.model.kinds import AbstractJointKind
+from truesim.model.source import Finding, Source
+from truesim.model.topology import Topology
+
+
+def quantity(unit: str) -> Any:
+    """A field that is a physical quantity in `unit`; joints write `rad|m` where hinge and slide differ."""
+    return dataclasses.field(metadata={"unit": unit})
+
+
+def index(names: tuple[str, ...], name: str, kind: str) -> int:
+    """Position of `name` among `names`; an error that lists what exists otherwise."""
+    if name not in names:
+        raise unknown_name(kind, name, names)
+    return names.index(name)
+
+
+class Bodies(eqx.Module):
+    """Rigid bodies, the world excluded."""
+
+    mass: Float[Array, "bodies"] = quantity("kg")
+    """Mass."""
+    com: Float[Array, "bodies 3"] = quantity("m")
+    """Centre of mass in the body frame."""
+    inertia: Float[Array, "bodies 6"] = quantity("kg m^2")
+    """Rotational inertia about the centre of mass, body axes: xx, yy, zz, xy, xz, yz."""
+    position: Float[Array, "bodies 3"] = quantity("m")
+    """Origin of the body frame in the parent's frame, joints at zero."""
+    orientation: Float[Array, "bodies 4"] = quantity("1")
+    """Orientation of the body frame in the parent's frame, joints at zero: unit quaternion, scalar first."""
+    names: tuple[str, ...] = eqx.field(static=True)
+    parents: tuple[int, ...] = eqx.field(static=True)
+    """Parent body of each body; -1 is the world."""
+
+
+class Joints(eqx.Module):
+    """Joints, in the order of their coordinates; each moves its body."""
+
+    axis: Float[Array, "joints 3"] = quantity("1")
+    """Unit axis in the body frame (hinge and slide)."""
+    position: Float[Array, "joints 3"] = quantity("m")
+    """Anchor in the body frame."""
+    damping: Float[Array, "joints"] = quantity("N m s/rad|N s/m")
+    """Viscous damping."""
+    frictionloss: Float[Array, "joints"] = quantity("N m|N")
+    """Dry friction."""
+    armature: Float[Array, "joints"] = quantity("kg m^2|kg")
+    """Inertia of the rotor, reflected to the joint."""
+    stiffness: Float[Array, "joints"] = quantity("N m/rad|N/m")
+    """Spring stiffness."""
+    springref: Float[Array, "joints"] = quantity("rad|m")
+    """Coordinate at which the spring is at rest (hinge and slide)."""
+    ref: Float[Array, "joints"] = quantity("rad|m")
+    """Coordinate at which the frames stand as the file draws them (hinge and slide)."""
+    range: Float[Array, "joints 2"] = quantity("rad|m")
+    """Lower and upper limit (ball: the largest angle is the upper)."""
+    margin: Float[Array, "joints"] = quantity("rad|m")
+    """Distance at which a limit begins to act."""
+    force_range: Float[Array, "joints 2"] = quantity("N m|N")
+    """Bounds of the total actuator force on the joint."""
+    solreffriction: Float[Array, "joints 2"] = quantity("MuJoCo")
+    """MuJoCo's time constant and damping ratio of dry friction."""
+    solimpfriction: Float[Array, "joints 5"] = quantity("MuJoCo")
+    """MuJoCo's impedance of dry friction."""
+    solreflimit: Float[Array, "joints 2"] = quantity("MuJoCo")
+    """MuJoCo's time constant and damping ratio of limits."""
+    solimplimit: Float[Array, "joints 5"] = quantity("MuJoCo")
+    """MuJoCo's impedance of limits."""
+    names: tuple[str, ...] = eqx.field(static=True)
+    kinds: tuple[AbstractJointKind, ...] = eqx.field(static=True)
+    bodies: tuple[int, ...] = eqx.field(static=True)
+    limited: tuple[bool, ...] = eqx.field(static=True)
+    force_limited: tuple[bool, ...] = eqx.field(static=True)
+
+
+class Actuators(eqx.Module):
+    """Actuators on joints: `force = gain(length, velocity) * control + bias(length, velocity)`, times gear."""
+
+    gain: Float[Array, "actuators"] = quantity("force per control")
+    """Constant part of the gain."""
+    gain_slope: Float[Array, "actuators 2"] = quantity("force per control")
+    """How the gain grows with length and with velocity."""
+    bias: Float[Array, "actuators 3"] = quantity("force")
+    """Bias b0 + b1 length + b2 velocity."""
+    gear: Float[Array, "actuators 6"] = quantity("1")
+    """Gear: the joint feels gear times the actuator's force; length and velocity are the joint's times gear."""
+    control_range: Float[Array, "actuators 2"] = quantity("control")
+    """Bounds of the control."""
+    force_range: Float[Array, "actuators 2"] = quantity("N m|N")
+    """Bounds of the actuator's force, before gear."""
+    names: tuple[str, ...] = eqx.field(static=True)
+    joints: tuple[int, ...] = eqx.field(static=True)
+    in_parent: tuple[bool, ...] = eqx.field(static=True)
+    """Whether a gear on a ball or free joint is expressed in the parent's frame instead of the body's."""
+    control_limited: tuple[bool, ...] = eqx.field(static=True)
+    force_limited: tuple[bool, ...] = eqx.field(static=True)
+
+
+class Sites(eqx.Module):
+    """Named frames fixed to bodies."""
+
+    position: Float[Array, "sites 3"] = quantity("m")
+    """Origin in the body frame."""
+    orientation: Float[Array, "sites 4"] = quantity("1")
+    """Unit quaternion in the body frame."""
+    names: tuple[str, ...] = eqx.field(static=True)
+    bodies: tuple[int, ...] = eqx.field(static=True)
+    """Body of each site; -1 is the world."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Sensor:
+    """One sensor: what it reads, and of which object."""
+
+    name: str
+    kind: str
+    """MJCF's element name, such as `jointpos` or `gyro`."""
+    object_kind: str
+    """`joint`, `actuator`, `body`, `xbody`, `geom` or `site`."""
+    object: int
+    reference_kind: str | None = None
+    reference: int = -1
+    cutoff: float = 0.0
+    """Readings are clipped to this absolute value; 0 means never."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Mesh:
+    """Triangles of a geom, kept for contact and drawing."""
+
+    name: str
+    vertices: Any
+    """Vertices in the geom's frame [m], shape (n, 3)."""
+    faces: Any
+    """Vertex indices of each triangle, shape (m, 3)."""
+
+
+class Geoms(eqx.Module):
+    """Shapes fixed to bodies, for contact and drawing."""
+
+    position: Float[Array, "geoms 3"] = quantity("m")
+    """Origin in the body frame."""
+    orientation: Float[Array, "geoms 4"] = quantity("1")
+    """Unit quaternion in the body frame."""
+    size: Float[Array, "geoms 3"] = quantity("m")
+    """MuJoCo's size parameters of the shape."""
+    friction: Float[Array, "geoms 3"] = quantity("1")
+    """Sliding, torsional and rolling friction."""
+    margin: Float[Array, "geoms"] = quantity("m")
+    """Distance at which contact is detected."""
+    gap: Float[Array, "geoms"] = quantity("m")
+    """Part of the margin in which no force acts."""
+    solref: Float[Array, "geoms 2"] = quantity("MuJoCo")
+    """MuJoCo's time constant and damping ratio of contact."""
+    solimp: Float[Array, "geoms 5"] = quantity("MuJoCo")
+    """MuJoCo's impedance of contact."""
+    names: tuple[str, ...] = eqx.field(static=True)
+    bodies: tuple[int, ...] = eqx.field(static=True)
+    """Body of each geom; -1 is the world."""
+    shapes: tuple[str, ...] = eqx.field(static=True)
+    """plane, sphere, capsule, ellipsoid, cylinder, box, mesh, hfield or sdf."""
+    meshes: tuple[Mesh | None, ...] = eqx.field(static=True)
+    contype: tuple[int, ...] = eqx.field(static=True)
+    conaffinity: tuple[int, ...] = eqx.field(static=True)
+    condim: tuple[int, ...] = eqx.field(static=True)
+    priority: tuple[int, ...] = eqx.field(static=True)
+    colours: tuple[tuple[float, ...], ...] = eqx.field(static=True)
+    """Red, green, blue, opacity in 0 to 1."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What the file asks of a simulator; the defaults of `Simulator.from_model`."""
+
+    timestep: float = 0.002
+    """[s]"""
+    integrator: str = "Euler"
+    """MJCF's name: Euler, RK4, implicit or implicitfast."""
+    implicit_damping: bool = True
+    """Whether Euler treats joint damping implicitly."""
+    dry_friction: bool = True
+    limits: bool = True
+    actuation: bool = True
+    clamp_controls: bool = True
+    safe_reference: bool = True
+    """Whether time constants of soft constraints are kept above twice the time step."""
+
+
+class Model(eqx.Module):
+    """A robot: physical facts only. Solver settings live in the solvers."""
+
+    bodies: Bodies
+    joints: Joints
+    actuators: Actuators
+    sites: Sites
+    geoms: Geoms
+    gravity: Float[Array, "3"] = quantity("m/s^2")
+    """Acceleration of gravity in the world."""
+    sensors: tuple[Sensor, ...] = eqx.field(static=True)
+    topology: Topology = eqx.field(static=True)
+    options: Options = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    findings: tuple[Finding, ...] = eqx.field(static=True)
+    """What the file holds that is not simulated, and what was mended while reading it."""
+    source: Source | None = eqx.field(static=True)
+    """The file that this model came from, for writing changes back."""
+
+    @property
+    def nq(self) -> int:
+        """Number of position coordinates."""
+        return self.topology.nq
+
+    @property
+    def nv(self) -> int:
+        """Number of degrees of freedom."""
+        return self.topology.nv
+
+    @property
+    def nu(self) -> int:
+        """Number of actuators."""
+        return len(self.actuators.names)
+
+    def body(self, name: str) -> int:
+        """Index of the body `name`."""
+        return index(self.bodies.names, name, "body")
+
+    def joint(self, name: str) -> int:
+        """Index of the joint `name`."""
+        return index(self.joints.names, name, "joint")
+
+    def actuator(self, name: str) -> int:
+        """Index of the actuator `name`."""
+        return index(self.actuators.names, name, "actuator")
+
+    def site(self, name: str) -> int:
+        """Index of the site `name`."""
+        return index(self.sites.names, name, "site")

@@ -1,0 +1,23 @@
+"""Motion in time: state, simulator, integrators, sensors, rollouts."""
+
+from truesim.simulate.integrators import Implicit, ImplicitFast, ImplicitStiff, RungeKutta4, SemiImplicitEuler
+from truesim.simulate.joint_laws import MujocoJointLaw, SmoothJointLaw
+from truesim.simulate.rollout import Trajectory, record, rollout
+from truesim.simulate.simulator import Simulator
+from truesim.simulate.state import State, StepInfo
+
+__all__ = [
+    "Implicit",
+    "ImplicitFast",
+    "ImplicitStiff",
+    "MujocoJointLaw",
+    "RungeKutta4",
+    "SemiImplicitEuler",
+    "Simulator",
+    "SmoothJointLaw",
+    "State",
+    "StepInfo",
+    "Trajectory",
+    "record",
+    "rollout",
+]

@@ -1,0 +1,63 @@
+"""The equation of motion at a held command: what integrators integrate."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from truesim.actuators.forces import actuator_forces
+from truesim.core.typing import Array, Float
+from truesim.dynamics import forward_dynamics, integrate
+from truesim.model.model import Model
+from truesim.simulate.joint_laws import AbstractJointLaw, Constants, ConstraintForce
+from truesim.simulate.passive import damping_forces, spring_forces
+
+
+class Forces(NamedTuple):
+    """Generalised forces at one state."""
+
+    applied: Float[Array, "nv"]
+    """Actuators, springs, dampers and smooth friction [N m or N]."""
+    constraint: ConstraintForce
+    """Dry friction and limits that were solved as constraints."""
+
+    @property
+    def total(self) -> Float[Array, "nv"]:
+        """All of them [N m or N]."""
+        return self.applied + self.constraint.force
+
+
+class EquationOfMotion(eqx.Module):
+    """`M(q) a + c(q, v) = forces(q, v)` with the command held."""
+
+    model: Model
+    joint_law: AbstractJointLaw
+    constants: Constants | None
+    command: Float[Array, "nu"]
+    timestep: Float[Array, ""]
+
+    def applied(self, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nv"]:
+        """Forces that depend on the state alone [N m or N]."""
+        actuators = actuator_forces(self.model, q, v, self.command).generalised
+        passive = spring_forces(self.model, q) + damping_forces(self.model, v)
+        return actuators + passive + self.joint_law.force(self.model, q, v)
+
+    def forces(self, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Forces:
+        """All forces, constraints solved."""
+        applied = self.applied(q, v)
+        constraint = self.joint_law.constraint(self.model, self.constants, (q, v), applied, self.timestep)
+        return Forces(applied, constraint)
+
+    def acceleration(self, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nv"]:
+        """Acceleration at a state [rad/s^2 or m/s^2]."""
+        return forward_dynamics(self.model, q, v, self.forces(q, v).total)
+
+    def damping(self, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nv"]:
+        """`-d applied / d v`; each force depends on its own joint's velocity alone, so this is the whole matrix."""
+        return -jax.jvp(lambda v: self.applied(q, v), (v,), (jnp.ones_like(v),))[1]
+
+    def stiffness(self, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nv"]:
+        """`-d applied / d q`, along each degree of freedom."""
+        zero = jnp.zeros_like(v)
+        return -jax.jvp(lambda dq: self.applied(integrate(self.model, q, dq), v), (zero,), (jnp.ones_like(v),))[1]

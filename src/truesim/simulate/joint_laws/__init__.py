@@ -1,0 +1,15 @@
+"""Laws of dry friction and of limits in the joints."""
+
+from truesim.simulate.joint_laws.base import AbstractJointLaw, Constants, ConstraintForce
+from truesim.simulate.joint_laws.mujoco import MujocoJointLaw
+from truesim.simulate.joint_laws.smooth import SmoothFriction, SmoothJointLaw, SmoothLimits
+
+__all__ = [
+    "AbstractJointLaw",
+    "Constants",
+    "ConstraintForce",
+    "MujocoJointLaw",
+    "SmoothFriction",
+    "SmoothJointLaw",
+    "SmoothLimits",
+]

@@ -1,0 +1,61 @@
+"""What a law of dry friction and limits must provide."""
+
+import abc
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from truesim.core.typing import Array, Bool, Float, Int
+from truesim.model.model import Model
+
+
+class Constants(NamedTuple):
+    """What follows from the parameters alone; computed once per rollout, not once per step."""
+
+    inverse_weight: Float[Array, "nv"]
+    """Diagonal of M^-1 where the file draws the robot, averaged over each ball or free joint [1/(kg m^2) or 1/kg]."""
+
+
+class ConstraintForce(NamedTuple):
+    """Force of the joints' constraints, and how its solution went."""
+
+    force: Float[Array, "nv"]
+    iterations: Int[Array, ""]
+    converged: Bool[Array, ""]
+
+    @classmethod
+    def none(cls, nv: int) -> "ConstraintForce":
+        """No constraint acts."""
+        return cls(jnp.zeros(nv), jnp.zeros((), jnp.int32), jnp.ones((), bool))
+
+
+class AbstractJointLaw(eqx.Module):
+    """Dry friction and limits of all joints."""
+
+    @abc.abstractmethod
+    def force(self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nv"]:
+        """Forces that depend on the state alone [N m or N]."""
+
+    @abc.abstractmethod
+    def constants(self, model: Model) -> Constants | None:
+        """What the law needs that follows from the parameters alone."""
+
+    @abc.abstractmethod
+    def constraint(
+        self,
+        model: Model,
+        constants: Constants | None,
+        state: tuple[Float[Array, "nq"], Float[Array, "nv"]],
+        applied: Float[Array, "nv"],
+        timestep: Float[Array, ""],
+    ) -> ConstraintForce:
+        """Forces that depend on the acceleration, found together with it [N m or N].
+
+        Args:
+            model: The robot.
+            constants: What `constants` returned.
+            state: Configuration and velocity.
+            applied: All other generalised forces.
+            timestep: [s]; soft constraints may not be stiffer than it allows.
+        """

@@ -1,0 +1,35 @@
+"""Settings of all tests: 64-bit numbers, no silent broadcasting or promotion, the same random examples every time."""
+
+import os
+from pathlib import Path
+
+import jax
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+settings.register_profile(
+    "stable",
+    derandomize=True,  # the same examples on every run, so that a failure is the change's and not the dice's
+    database=None,
+    phases=[Phase.explicit, Phase.generate],  # shrinking would compile hundreds of examples; `search` does it
+    deadline=None,  # an example may have to be compiled
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+settings.register_profile(
+    "search", parent=settings.get_profile("stable"), derandomize=False, max_examples=1000, phases=tuple(Phase)
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
+
+
+@pytest.fixture(scope="session")
+def sysid_cases() -> Path:
+    """Folder of the recorded cases: `$TRUESIM_DATA/sysid_cases`, or the data beside the repository."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("TRUESIM_DATA", beside)) / "sysid_cases"
+    if not folder.is_dir():
+        pytest.skip(f"the recorded cases are not at {folder}; set TRUESIM_DATA to the data folder")
+    return folder

@@ -1,0 +1,67 @@
+"""What every law of friction and limits must provide, checked on every member of the family."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.evaluation import compiled
+from tests.robots import CONSTRAINED, robot
+from truesim.simulate import MujocoJointLaw, Simulator, SmoothJointLaw
+from truesim.simulate.joint_laws import AbstractJointLaw
+
+MEMBERS = {MujocoJointLaw: MujocoJointLaw.of, SmoothJointLaw: SmoothJointLaw.of}
+
+
+def test_every_member_is_tested():
+    """A new law is to be added above."""
+    assert set(MEMBERS) == set(AbstractJointLaw.__subclasses__())
+
+
+@pytest.fixture(scope="module", params=MEMBERS, ids=lambda law: law.__name__)
+def force(request):
+    """Total force of a law's friction and limits at a state, and whether it converged."""
+    model = robot(CONSTRAINED)
+    simulator = Simulator.of(model, joint_law=MEMBERS[request.param](model))
+
+    def evaluated(simulator, q, v, loss):
+        joints = dataclasses.replace(simulator.model.joints, frictionloss=loss)
+        simulator = dataclasses.replace(simulator, model=dataclasses.replace(simulator.model, joints=joints))
+        equation = simulator.equation(jnp.zeros(2))
+        constraint = equation.forces(q, v).constraint
+        return constraint.force + simulator.joint_law.force(simulator.model, q, v), constraint.converged
+
+    run = compiled(evaluated, simulator, np.zeros(2), np.zeros(2), np.zeros(2))
+    return lambda q, v, loss: run(simulator, np.array(q), np.array(v), np.array(loss))
+
+
+INSIDE, LOSS = (-0.1, 0.0), (0.3, 0.05)
+
+
+def test_friction_opposes_motion_with_the_given_force(force):
+    """Fast motion meets the full friction, against its direction, and no more."""
+    for v in ([20.0, -30.0], [-20.0, 30.0]):
+        found, converged = force(INSIDE, v, LOSS)
+        np.testing.assert_allclose(found, -np.sign(v) * LOSS, rtol=1e-9)
+        assert converged
+
+
+def test_friction_never_exceeds_its_bound_and_never_drives(force):
+    """Friction stays within its bound at any speed and takes energy out."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        v = rng.normal(size=2) * 10.0 ** rng.uniform(-4, 1)
+        found, converged = force(INSIDE, v, LOSS)
+        assert np.all(np.abs(found) <= np.array(LOSS) * (1 + 1e-9))
+        assert converged
+
+
+def test_limits_push_back(force):
+    """Beyond a limit the force points back inside; well inside there is none."""
+    below, _ = force((-0.6, 0.0), (0.0, 0.0), (0.0, 0.0))
+    above, _ = force((0.5, 0.0), (0.0, 0.0), (0.0, 0.0))
+    inside, _ = force(INSIDE, (0.5, 0.5), (0.0, 0.0))
+    assert below[0] > 0.1
+    assert above[0] < -0.1
+    np.testing.assert_allclose(inside, 0, atol=1e-9)

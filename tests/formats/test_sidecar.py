@@ -1,0 +1,80 @@
+"""The sidecar holds what the file cannot, is read by itself, and teaches when it is wrong."""
+
+import json
+
+import pytest
+
+from tests.formats.conftest import LEG, changed
+from truesim.core.errors import FileError
+from truesim.formats import load, save
+from truesim.formats.sidecar import sidecar_path
+
+
+@pytest.fixture
+def robot(tmp_path):
+    path = tmp_path / "leg.urdf"
+    path.write_text(LEG)
+    return path
+
+
+def write(robot, content):
+    sidecar_path(robot).write_text(content if isinstance(content, str) else json.dumps(content))
+
+
+def test_it_is_read_by_itself(robot):
+    """A value in the sidecar is in the model."""
+    write(robot, {"version": 1, "parameters": {"joints/knee.armature": 0.25, "gravity": [0, 0, -1.6]}})
+    model = load(robot)
+    assert model.joints.armature.tolist() == [0.25, 0.0]
+    assert model.gravity.tolist() == [0, 0, -1.6]
+
+
+def test_its_name_and_content(robot):
+    """It stands beside the file under the file's whole name and holds a version and the parameters."""
+    save(changed(load(robot), {"joints/knee.armature": 0.1}), robot)
+    assert json.loads((robot.parent / "leg.urdf.truesim.json").read_text()) == {
+        "version": 1,
+        "parameters": {"joints/knee.armature": 0.1},
+    }
+
+
+def test_a_stale_one_is_removed(robot):
+    """When a save needs no sidecar any more, the old one goes."""
+    save(changed(load(robot), {"joints/knee.armature": 0.1}), robot)
+    save(changed(load(robot), {"joints/knee.armature": 0.0}), robot)
+    assert not sidecar_path(robot).exists()
+
+
+def test_sections_of_others_stay(robot):
+    """Sections that this layer does not know survive a save."""
+    write(robot, {"version": 1, "delays": {"knee": 0.01}})
+    save(changed(load(robot), {"joints/knee.armature": 0.1}), robot)
+    save(changed(load(robot), {"joints/knee.armature": 0.0}), robot)
+    assert json.loads(sidecar_path(robot).read_text()) == {"version": 1, "delays": {"knee": 0.01}}
+
+
+def holding(path, value):
+    """The content of a sidecar with one parameter."""
+    return {"version": 1, "parameters": {path: value}}
+
+
+WRONG = {
+    "not JSON": ("{", r"^leg.urdf.truesim.json cannot be read as JSON"),
+    "not an object": ("[1]", "must hold an object"),
+    "version": ({"version": 2}, "has version 2; this release reads version 1"),
+    "name": (holding("joints/kne.armature", 1), "There is no joint named 'kne', did you mean 'knee'"),
+    "field": (holding("joints/knee.armture", 1), "did you mean 'armature'"),
+    "shape": (holding("gravity", 9.81), r"gravity has shape \(3,\), but the new value has shape \(\)"),
+    "text": (holding("gravity", "down"), "must be a number or a list of numbers, not 'down'"),
+    "nan": (holding("joints/knee.armature", float("nan")), "must be a number or a list of numbers"),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), WRONG.values(), ids=WRONG)
+def test_mistakes_are_one_sentence(robot, content, message):
+    """A wrong sidecar is refused by name, with what would be right."""
+    write(robot, content)
+    with pytest.raises(FileError, match=message) as error:
+        load(robot)
+    assert "leg.urdf.truesim.json" in str(error.value)
+    assert "\n" not in str(error.value)
