@@ -38,7 +38,14 @@ def driver(inputs: list[Port], outputs: list[Port], body: list[str], frame: Fram
     """LLVM IR of `kernel(inputs, strides, outputs, batch, threads)`; it returns 1 if out of memory."""
     widths = sorted({p.type.bits for p in (*inputs, *outputs)})
     helpers = [f(bits, frame.lanes) for bits in widths for f in (gather, scatter)]
-    return "\n".join([*helpers, _range(inputs, outputs, body, frame), _entry(frame.lanes), _DECLARATIONS])
+    return "\n".join(
+        [
+            *helpers,
+            _range(inputs, outputs, body, frame),
+            _ENTRY.format(job=_JOB, lanes=frame.lanes, rest=frame.lanes - 1),
+            _DECLARATIONS,
+        ]
+    )
 
 
 _DECLARATIONS = """
@@ -82,8 +89,7 @@ def _range(inputs: list[Port], outputs: list[Port], body: list[str], frame: Fram
             f"%out{k}.tile = getelementptr i8, ptr %save.ws, i64 {port.offset}",
             f"%out{k}.skip = mul i64 %save.instance, {port.size * port.type.size}",
             f"%out{k}.row = getelementptr i8, ptr %out{k}, i64 %out{k}.skip",
-            f"call void @scatter{port.type.bits}(ptr %out{k}.tile, ptr %out{k}.row, "
-            f"i64 {port.size}, i64 %save.count)",
+            f"call void @scatter{port.type.bits}(ptr %out{k}.tile, ptr %out{k}.row, i64 {port.size}, i64 %save.count)",
         ]
     return _RANGE.format(
         setup="\n".join(setup), load="\n".join(load), body="\n".join(body), save="\n".join(save),
@@ -178,10 +184,10 @@ done:
 }}"""
 
 
-def _entry(lanes: int) -> str:
-    """@kernel: splits the batch over threads; the caller's thread takes the first share."""
-    job = "{ptr, ptr, ptr, i64, i64, i32, i64}"
-    return f"""
+_JOB = "{ptr, ptr, ptr, i64, i64, i32, i64}"
+"""A thread's share: inputs, strides, outputs, first and last instance, status, thread."""
+
+_ENTRY = """
 define internal ptr @work(ptr %job) nounwind {{
   %inputs = load ptr, ptr %job
   %p1 = getelementptr {job}, ptr %job, i64 0, i32 1
@@ -199,7 +205,7 @@ define internal ptr @work(ptr %job) nounwind {{
 }}
 define i32 @kernel(ptr %inputs, ptr %strides, ptr %outputs, i64 %batch, i64 %threads) nounwind {{
 entry:
-  %padded = add i64 %batch, {lanes - 1}
+  %padded = add i64 %batch, {rest}
   %tiles = udiv i64 %padded, {lanes}
   %fewer = icmp ult i64 %tiles, %threads
   %parts = select i1 %fewer, i64 %tiles, i64 %threads
@@ -272,3 +278,4 @@ joined:
 end:
   ret i32 %sum.next
 }}"""
+"""@kernel: splits the batch over threads; the caller's thread takes the first share."""

@@ -96,9 +96,7 @@ ret void
         args = [self.ref(a) for a in g.args[n]]
         if op == "select":
             vector = code.vector(dtype)
-            return self.line(
-                f"select <{self.layout.lanes} x i1> {args[0]}, {vector} {args[1]}, {vector} {args[2]}"
-            )
+            return self.line(f"select <{self.layout.lanes} x i1> {args[0]}, {vector} {args[1]}, {vector} {args[2]}")
         return code.write(op, dtype, g.scalar(g.args[n][0]), args, self.line)
 
     def _rebuilt(self, n: int) -> str:
@@ -132,9 +130,7 @@ ret void
         if index.lstrip("-").isdigit():
             return self.line(f"getelementptr i8, ptr %ws, i64 {offset + int(index) * stride}")
         base = self.line(f"getelementptr i8, ptr %ws, i64 {offset}")
-        return self.line(
-            f"getelementptr {self.unit.code.vector(dtype, stored=True)}, ptr {base}, i64 {index}"
-        )
+        return self.line(f"getelementptr {self.unit.code.vector(dtype, stored=True)}, ptr {base}, i64 {index}")
 
     def address(self, memory: int, index: str) -> str:
         """Address of an element of a memory node."""
@@ -151,9 +147,7 @@ ret void
         if self.g.ops[memory] == "data":
             name = self.unit.data(memory)
             at = self.line(f"getelementptr {dtype.stored}, ptr {name}, i64 {index}")
-            return self._broadcast(
-                self._narrow_scalar(self.line(f"load {dtype.stored}, ptr {at}"), dtype), dtype
-            )
+            return self._broadcast(self._narrow_scalar(self.line(f"load {dtype.stored}, ptr {at}"), dtype), dtype)
         return self.load(dtype, self.address(memory, index))
 
     def _narrow_scalar(self, value: str, dtype: Scalar) -> str:
@@ -162,9 +156,7 @@ ret void
     def load(self, dtype: Scalar, address: str) -> str:
         """A vector loaded from the workspace."""
         code = self.unit.code
-        raw = self.line(
-            f"load {code.vector(dtype, stored=True)}, ptr {address}, align {self._alignment(dtype)}"
-        )
+        raw = self.line(f"load {code.vector(dtype, stored=True)}, ptr {address}, align {self._alignment(dtype)}")
         if dtype.kind == "bool":
             return self.line(f"trunc {code.vector(dtype, stored=True)} {raw} to {code.vector(dtype)}")
         return raw

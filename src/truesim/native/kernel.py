@@ -20,9 +20,7 @@ class Kernel:
     tracers, inside `jax.jit`, `jax.vmap`, `jax.grad` or `jax.jvp`, the kernel is a JAX primitive.
     """
 
-    def __init__(
-        self, program: Program, arguments: "_Leaves", results: "_Leaves", names: list[str], threads: int
-    ):
+    def __init__(self, program: Program, arguments: "_Leaves", results: "_Leaves", names: list[str], threads: int):
         self.program = program
         self.threads = threads
         self._arguments = arguments

@@ -39,6 +39,8 @@ class Program:
         self._sizes = [math.prod(shape) * dtype.itemsize for shape, dtype in self.inputs]
         self.derived: dict[Any, Program] = {}
         """Programs of derivatives, by what they differentiate."""
+        self.tangent_of: tuple[Program, tuple[bool, ...]] | None = None
+        """The program whose change this one computes, and which of its inputs change."""
         self._engine: Any = None
         self._address = 0
         self._call: Any = None

@@ -6,6 +6,7 @@ through slots in the workspace, reused after their last use. Small loops stay in
 carries in registers; large ones get blocks of their own, with their carries in slots.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from truesim.native.algebra import Algebra
@@ -206,7 +207,7 @@ class _Scheduler:
             region = g.regions[g.loops[region].node]
         return time
 
-    def uses(self, block: Block):  # type: ignore[no-untyped-def]
+    def uses(self, block: Block) -> Iterator[tuple[int, int, int]]:
         """(value, time, region) of every read of a value by the code of a block."""
         g = self.g
         for item in block.items:

@@ -43,9 +43,7 @@ class Unit:
         if number not in self.globals:
             content = self.g.data[number].tobytes()
             text = "\\" + content.hex("\\").upper()
-            self.globals[number] = (
-                f'@data{number} = internal constant [{len(content)} x i8] c"{text}", align 64'
-            )
+            self.globals[number] = f'@data{number} = internal constant [{len(content)} x i8] c"{text}", align 64'
         return f"@data{number}"
 
     def any(self, flags: str, line: Line) -> str:

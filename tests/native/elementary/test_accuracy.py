@@ -46,9 +46,7 @@ REFERENCE = {
 
 def _without_avx():
     """The host, as if it had only the instructions that every 64-bit Intel or AMD machine has."""
-    features = ",".join(
-        f"-{f[1:]}" for f in host().features.split(",") if f[1:] not in ("sse2", "sse", "64bit", "cx8")
-    )
+    features = ",".join(f"-{f[1:]}" for f in host().features.split(",") if f[1:] not in ("sse2", "sse", "64bit", "cx8"))
     return replace(host(), cpu="x86-64", features=features)
 
 
@@ -163,9 +161,7 @@ def test_pow_within_two_ulp(dtype):
     assert _errors(got, exact, dtype).max() <= 2
 
 
-SPECIAL = np.array(
-    [0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, np.inf, -np.inf, np.nan, 1e300, -1e300, 1e16, -1e16]
-)
+SPECIAL = np.array([0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, np.inf, -np.inf, np.nan, 1e300, -1e300, 1e16, -1e16])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -191,9 +187,7 @@ def test_special_pairs(name, reference):
     np.testing.assert_array_equal(np.signbit(got[want == 0]), np.signbit(want[want == 0]))
 
 
-@pytest.mark.parametrize(
-    "name", ["sin", "tan", "asin", "atan", "expm1", "log1p", "tanh", "sinh", "erf", "asinh"]
-)
+@pytest.mark.parametrize("name", ["sin", "tan", "asin", "atan", "expm1", "log1p", "tanh", "sinh", "erf", "asinh"])
 def test_denormals(name):
     """Functions that are the identity near zero keep denormal numbers."""
     x = np.array([5e-324, -1e-310, 2e-308])

@@ -166,9 +166,7 @@ def test_values_that_do_not_change_are_not_carried():
     from truesim.native import backend, target
 
     def f(x, zeros):
-        return lax.scan(
-            lambda c, _: ((c[0] + c[1] @ c[2], c[1] * 1, c[2] * 0), None), (x, x, zeros), None, 99
-        )[0]
+        return lax.scan(lambda c, _: ((c[0] + c[1] @ c[2], c[1] * 1, c[2] * 0), None), (x, x, zeros), None, 99)[0]
 
     plain = lambda x: f(x, jnp.zeros(6))[0]  # noqa: E731
     listing = backend.listing(jax.make_jaxpr(plain)(np.zeros(6)), target.host())

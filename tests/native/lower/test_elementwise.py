@@ -67,9 +67,7 @@ BITWISE = {
 @BRIEF
 def test_float_arithmetic(name, shape, dtype, seed):
     """Two-operand arithmetic agrees on floating-point numbers."""
-    assert_agrees(
-        ARITHMETIC[name], normal(seed, 5, *shape, dtype=dtype), normal(seed + 1, 5, *shape, dtype=dtype)
-    )
+    assert_agrees(ARITHMETIC[name], normal(seed, 5, *shape, dtype=dtype), normal(seed + 1, 5, *shape, dtype=dtype))
 
 
 @pytest.mark.parametrize("name", ARITHMETIC)

@@ -148,9 +148,9 @@ def _tangent(s: Scope, reduction: tuple[Number, Pair]) -> Number:
     sine, cosine = _sine_cosine(s, r)
     sine, cosine = s.ordered_sum(*sine), s.ordered_sum(*cosine)
     is_even = (quadrant & 1).equals(0)
-    above = tuple(s.select(is_even, a, -b) for a, b in zip(sine, cosine, strict=True))
-    below = tuple(s.select(is_even, b, a) for a, b in zip(sine, cosine, strict=True))
-    high, low = s.quotient(above, below)  # type: ignore[arg-type]
+    above = s.select(is_even, sine[0], -cosine[0]), s.select(is_even, sine[1], -cosine[1])
+    below = s.select(is_even, cosine[0], sine[0]), s.select(is_even, cosine[1], sine[1])
+    high, low = s.quotient(above, below)
     return high + low
 
 

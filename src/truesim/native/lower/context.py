@@ -1,7 +1,7 @@
 """The interpreter that walks a jaxpr and builds the graph, and the registry of its rules."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -72,10 +72,10 @@ class Lowering:
                 write(var, value)
         return [self.read(env, v) for v in jaxpr.outvars]
 
-    def read(self, env: dict[jex.Var, Array], atom: jex.Var | jex.Literal) -> Array:
+    def read(self, env: dict[jex.Var, Array], atom: Any) -> Array:
         """Value of a variable or literal."""
         if isinstance(atom, jex.Literal):
-            return self.literal(np.asarray(atom.val, atom.aval.dtype))  # type: ignore[attr-defined]
+            return self.literal(np.asarray(atom.val, atom.aval.dtype))
         return env[atom]
 
     def run_closed(self, closed: jex.ClosedJaxpr, args: Sequence[Array]) -> list[Array]:
@@ -99,7 +99,7 @@ class Lowering:
         return UnsupportedError(f"{problem} in native kernels (from {self._location or 'an unknown line'})")
 
     @contextmanager
-    def active_where(self, condition: int):  # type: ignore[no-untyped-def]
+    def active_where(self, condition: int) -> Iterator[None]:
         """Scope in which only the lanes where `condition` holds are active."""
         outer = self.mask
         self.mask = condition if outer is None else self.graph.logical_and(outer, condition)

@@ -75,9 +75,7 @@ def _merged(shape: tuple[int, ...], strides: list[int], dims: list[int]) -> tupl
     return strides[dims[-1]], regular
 
 
-def _product_in_memory(
-    low: Lowering, a: _Matrix, b: _Matrix, sizes: tuple[int, int, int], dtype: Scalar
-) -> Array:
+def _product_in_memory(low: Lowering, a: _Matrix, b: _Matrix, sizes: tuple[int, int, int], dtype: Scalar) -> Array:
     """A @ b.T as a memory array of m rows and n columns.
 
     One loop runs over blocks of the result; the last block of a row overlaps the one before it when the block

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,12 +127,7 @@ class Carried:
         """(start, step) of an integer carry that grows by a constant."""
         g = self.low.graph
         start = g.values[first]
-        if (
-            start is None
-            or g.scalar(first).kind != "int"
-            or g.ops[after] != "add"
-            or here not in g.args[after]
-        ):
+        if start is None or g.scalar(first).kind != "int" or g.ops[after] != "add" or here not in g.args[after]:
             return None
         (other,) = [a for a in g.args[after] if a != here] or [here]
         step = g.values[other]
@@ -196,7 +191,7 @@ def _split(operands: Sequence[Array], *counts: int) -> list[Sequence[Array]]:
     return [*parts, operands[bounds[-1] :]]
 
 
-def _stacked(low: Lowering, loop: Loop, index: int, row: Nodes, dtype: Scalar):  # type: ignore[no-untyped-def]
+def _stacked(low: Lowering, loop: Loop, index: int, row: Nodes, dtype: Scalar) -> Callable[[], Array]:
     """A function giving the stacked array once the loop is closed."""
     g = low.graph
     assert loop.trips is not None

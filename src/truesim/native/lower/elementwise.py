@@ -38,9 +38,7 @@ def _sign(g: Algebra) -> Operation:
         positive = g.compare("gt", a, zero)
         if dtype.kind == "uint":
             return g.select(positive, one, zero)
-        negative = g.select(
-            g.compare("lt", a, zero), g.const(-1, dtype), a if dtype.kind == "float" else zero
-        )
+        negative = g.select(g.compare("lt", a, zero), g.const(-1, dtype), a if dtype.kind == "float" else zero)
         return g.select(positive, one, negative)
 
     return sign

@@ -1,6 +1,7 @@
 """Rules of small dense linear algebra: Cholesky, LU and triangular solves, fully unrolled."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,7 +16,7 @@ def _matrices(x: Array) -> Nodes:
     return x.nodes().reshape(math.prod(x.shape[:-2]), *x.shape[-2:])
 
 
-def _over_matrices(low: Lowering, x: Array, f, *others: Array) -> Array:  # type: ignore[no-untyped-def]
+def _over_matrices(low: Lowering, x: Array, f: Callable[..., Nodes], *others: Array) -> Array:
     """`f` applied to the trailing matrices of the operands, for every leading index."""
     stacks = [_matrices(a) for a in (x, *others)]
     results = np.array([f(*matrices) for matrices in zip(*stacks, strict=True)], dtype=np.int64)
@@ -102,9 +103,7 @@ def _lu(low: Lowering, eqn: Equation, x: Array) -> list[Array]:
     convert = low.graph.convert
     return [
         low.elements(factors.reshape(x.shape), x.type),
-        low.elements(
-            map_nodes(lambda k: convert(k, pivot_type), pivots).reshape(*batch, min(m, n)), pivot_type
-        ),
+        low.elements(map_nodes(lambda k: convert(k, pivot_type), pivots).reshape(*batch, min(m, n)), pivot_type),
         low.elements(
             map_nodes(lambda k: convert(k, permutation_type), permutations).reshape(*batch, m),
             permutation_type,

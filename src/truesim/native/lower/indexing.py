@@ -88,9 +88,7 @@ def flat_place(low: Lowering, starts: Sequence[int], strides: Sequence[int]) -> 
 @rule("dynamic_slice")
 def _dynamic_slice(low: Lowering, eqn: Equation, x: Array, *starts: Array) -> Array:
     sizes = tuple(eqn.params["slice_sizes"])
-    places = [
-        clamped_start(low, s.scalar(), n, size) for s, n, size in zip(starts, x.shape, sizes, strict=True)
-    ]
+    places = [clamped_start(low, s.scalar(), n, size) for s, n, size in zip(starts, x.shape, sizes, strict=True)]
     return low.elements(window(low, x, places, sizes), x.type)
 
 

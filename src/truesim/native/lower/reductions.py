@@ -38,11 +38,7 @@ def neutral(name: str, dtype: Scalar) -> object:
         return limits.min if name == "max" else limits.max
     if name == "and":
         return (
-            True
-            if dtype.kind == "bool"
-            else dtype.dtype.type(0) - 1
-            if dtype.kind == "int"
-            else ~dtype.dtype.type(0)
+            True if dtype.kind == "bool" else dtype.dtype.type(0) - 1 if dtype.kind == "int" else ~dtype.dtype.type(0)
         )
     return 1 if name == "prod" else 0
 

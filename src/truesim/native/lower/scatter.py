@@ -58,9 +58,7 @@ def _combine(low: Lowering, name: str) -> Combine:
     }[name]
 
 
-def write(
-    low: Lowering, target: Nodes, starts: Sequence[int], patch: Nodes, how: tuple[Combine, int]
-) -> None:
+def write(low: Lowering, target: Nodes, starts: Sequence[int], patch: Nodes, how: tuple[Combine, int]) -> None:
     """Combine `patch` into `target`, in place, at a window whose start may differ between lanes."""
     g = low.graph
     combine, inside = how
@@ -76,18 +74,13 @@ def write(
         for _, condition in chosen:
             here = g.logical_and(here, condition)
         cut = tuple(slice(k, k + size) for (k, _), size in zip(chosen, patch.shape, strict=True))
-        target[cut] = map_nodes(
-            lambda old, new, here=here: g.select(here, combine(old, new), old), target[cut], patch
-        )
+        target[cut] = map_nodes(lambda old, new, here=here: g.select(here, combine(old, new), old), target[cut], patch)
 
 
 @rule("dynamic_update_slice")
 def _dynamic_update_slice(low: Lowering, eqn: Equation, x: Array, update: Array, *starts: Array) -> Array:
     g = low.graph
-    places = [
-        clamped_start(low, s.scalar(), n, size)
-        for s, n, size in zip(starts, x.shape, update.shape, strict=True)
-    ]
+    places = [clamped_start(low, s.scalar(), n, size) for s, n, size in zip(starts, x.shape, update.shape, strict=True)]
     if is_large(x.shape) and update.shape[0] == 1 and all(g.is_const(p, 0) for p in places[1:]):
         return _with_row(low, x, places[0], update)
     result = x.nodes().copy()

@@ -110,9 +110,7 @@ def _concatenate(low: Lowering, eqn: Equation, *parts: Array) -> Array:
     if len(parts) == 1:
         return parts[0]
     if is_large(shape) and axis > 0:
-        return Rows(
-            low.graph, shape, parts[0].type, lambda i: np.concatenate([p.row(i) for p in parts], axis - 1)
-        )
+        return Rows(low.graph, shape, parts[0].type, lambda i: np.concatenate([p.row(i) for p in parts], axis - 1))
     dtype = low.type_of(eqn.outvars[0].aval)
     nodes = [p.nodes() for p in parts] or [np.zeros(shape, np.int64)]
     return low.elements(np.concatenate(nodes, axis), dtype)
@@ -122,9 +120,7 @@ def _concatenate(low: Lowering, eqn: Equation, *parts: Array) -> Array:
 def _pad(low: Lowering, eqn: Equation, x: Array, fill: Array) -> Array:
     config, shape = eqn.params["padding_config"], eqn.outvars[0].aval.shape
     if is_large(shape) and config[0] == (0, 0, 0):
-        return Rows(
-            low.graph, shape, x.type, lambda i: _padded(x.row(i), fill.scalar(), config[1:], shape[1:])
-        )
+        return Rows(low.graph, shape, x.type, lambda i: _padded(x.row(i), fill.scalar(), config[1:], shape[1:]))
     return low.elements(_padded(x.nodes(), fill.scalar(), config, shape), x.type)
 
 

@@ -69,9 +69,7 @@ def _top_k(low: Lowering, eqn: Equation, x: Array) -> list[Array]:
     k, axis = eqn.params["k"], eqn.params.get("axis", len(x.shape) - 1)
     values = np.moveaxis(x.nodes(), axis, -1).copy()
     index_type = low.type_of(eqn.outvars[1].aval)
-    places = low.graph.constants(
-        np.broadcast_to(np.arange(values.shape[-1]), values.shape), index_type
-    ).copy()
+    places = low.graph.constants(np.broadcast_to(np.arange(values.shape[-1]), values.shape), index_type).copy()
     for row in np.ndindex(*values.shape[:-1]):
         columns = [values[row].tolist(), places[row].tolist()]
         sort_columns(low.graph, columns, 1, descending=True)

@@ -5,7 +5,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
-from typing_extensions import override
 
 from truesim.native.algebra import Algebra
 from truesim.native.graph import Loop, Stack
@@ -79,19 +78,19 @@ class Elements(Array):
         self._nodes = nodes
         self._memory: int | None = None
 
-    @override
     def nodes(self) -> Nodes:
+        """The nodes themselves."""
         return self._nodes
 
-    @override
     def memory(self) -> int:
+        """Memory node to which the elements are stored, once."""
         if self._memory is None:
             flat = self._nodes.reshape(-1).tolist()
             self._memory = self.graph.array(flat, memory(self.type, len(flat)))
         return self._memory
 
-    @override
     def row(self, index: int) -> Nodes:
+        """One entry; a computed index makes it a load."""
         position = self.graph.values[index]
         if position is not None:
             return self._nodes[int(position)]
@@ -109,20 +108,20 @@ class InMemory(Array):
         super().__init__(graph, shape, dtype)
         self._memory = memory
 
-    @override
     def nodes(self) -> Nodes:
+        """A load of every element."""
         g = self.graph
         if g.ops[self._memory] == "data":
             return g.constants(g.data[g.attrs[self._memory]].reshape(self.shape), self.type)
         loads = [g.load(self._memory, g.index(k)) for k in range(self.size)]
         return np.array(loads, dtype=np.int64).reshape(self.shape)
 
-    @override
     def memory(self) -> int:
+        """The node that holds the array."""
         return self._memory
 
-    @override
     def row(self, index: int) -> Nodes:
+        """Loads of one entry."""
         g = self.graph
         width = math.prod(self.row_shape)
         start = g.index_mul(index, g.index(width))
@@ -137,17 +136,17 @@ class Rows(Array):
         super().__init__(graph, shape, dtype)
         self._make_row = make_row
 
-    @override
     def nodes(self) -> Nodes:
+        """All rows, built one by one."""
         rows = [self.row(self.graph.index(k)) for k in range(self.shape[0])]
         return np.stack(rows).reshape(self.shape)
 
-    @override
     def memory(self) -> int:
+        """Memory node filled by a loop over the rows."""
         return self.materialized().memory()
 
-    @override
     def row(self, index: int) -> Nodes:
+        """The row at an index."""
         return np.broadcast_to(self._make_row(index), self.row_shape)
 
     def materialized(self) -> InMemory:
