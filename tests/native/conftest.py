@@ -12,6 +12,6 @@ def _own_cache(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _double_precision():
-    """Let reference computations run in float64."""
-    with jax.enable_x64(True):
+    """Let the functions under test use float64 and all of NumPy's broadcasting."""
+    with jax.enable_x64(True), jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
         yield

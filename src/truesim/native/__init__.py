@@ -1,7 +1,8 @@
 """Any small JAX function as vector machine code.
 
-`compile` traces a function once and compiles its jaxpr with LLVM so that every vector lane computes one instance of a
-batch. The result runs on NumPy arrays, and inside JAX as a primitive that can be differentiated and batched.
+`compile` traces a function once and compiles its jaxpr with LLVM so that every vector lane computes one
+instance of a batch. The result runs on NumPy arrays, and inside JAX as a primitive that can be
+differentiated and batched.
 """
 
 from truesim.native.cache import clear as clear_cache

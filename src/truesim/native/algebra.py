@@ -1,8 +1,8 @@
 """Simplifying constructors: the only way operations enter the graph.
 
-Each constructor folds constants, removes zeros and ones, moves signs outwards and orders commutative operands,
-so that equal expressions become equal nodes. The rewrites are exact in floating point, up to the sign of a
-zero, with one deliberate exception: a literal zero times anything is zero.
+Each constructor folds constants, removes zeros and ones, moves signs outwards and orders commutative
+operands, so that equal expressions become equal nodes. The rewrites are exact in floating point, up to
+the sign of a zero, with one deliberate exception: a literal zero times anything is zero.
 """
 
 import numpy as np
@@ -18,16 +18,16 @@ _NEGATED = {"lt": "le", "le": "lt", "eq": "ne", "ne": "eq"}
 class Algebra(IndexAlgebra, Graph):
     """A graph with simplifying constructors for every scalar operation."""
 
-    def fold(self, op: str, type: Scalar, *args: int) -> int | None:
+    def fold(self, op: str, dtype: Scalar, *args: int) -> int | None:
         """Constant result of `op`, or None when an argument is not constant."""
         operands = [self.values[a] for a in args]
         if any(v is None for v in operands):
             return None
-        return self.const(wrapped(FOLD[op](*operands), type), type)
+        return self.const(wrapped(FOLD[op](*operands), dtype), dtype)
 
-    def apply(self, op: str, *args: int, type: Scalar | None = None) -> int:
+    def apply(self, op: str, *args: int, dtype: Scalar | None = None) -> int:
         """`op` on the arguments, folded when all are constant, without further simplification."""
-        result = type or self.scalar(args[0])
+        result = dtype or self.scalar(args[0])
         folded = self.fold(op, result, *args)
         return self.node(op, result, args) if folded is None else folded
 
@@ -39,7 +39,7 @@ class Algebra(IndexAlgebra, Graph):
     # Arithmetic
 
     def add(self, a: int, b: int) -> int:
-        """a + b."""
+        """A + b."""
         va, vb = self.values[a], self.values[b]
         if va is not None and vb is not None:
             return self.const(wrapped(va + vb, self.scalar(a)), self.scalar(a))
@@ -57,7 +57,7 @@ class Algebra(IndexAlgebra, Graph):
         return self.node("add", self.types[a], (a, b) if a < b else (b, a))
 
     def sub(self, a: int, b: int) -> int:
-        """a - b."""
+        """A - b."""
         va, vb = self.values[a], self.values[b]
         if va is not None and vb is not None:
             return self.const(wrapped(va - vb, self.scalar(a)), self.scalar(a))
@@ -79,7 +79,7 @@ class Algebra(IndexAlgebra, Graph):
         return self.node("sub", self.types[a], (a, b))
 
     def mul(self, a: int, b: int) -> int:
-        """a * b."""
+        """A * b."""
         va, vb = self.values[a], self.values[b]
         if va is not None and vb is not None:
             return self.const(wrapped(va * vb, self.scalar(a)), self.scalar(a))
@@ -110,27 +110,27 @@ class Algebra(IndexAlgebra, Graph):
         return self.node("neg", self.types[a], (a,))
 
     def div(self, a: int, b: int) -> int:
-        """a / b; for integers, truncated, -1 for a zero divisor."""
-        type = self.scalar(a)
-        folded = self.fold("div", type, a, b)
+        """A / b; for integers, truncated, -1 for a zero divisor."""
+        dtype = self.scalar(a)
+        folded = self.fold("div", dtype, a, b)
         if folded is not None:
             return folded
         vb = self.values[b]
         if vb is not None:
             if vb == 1:
                 return a
-            if type.kind == "float" and np.frexp(vb)[0] in (0.5, -0.5) and np.isfinite(1 / vb):
-                return self.mul(a, self.const(1 / vb, type))
-        if type.kind != "float":
-            return self.node("div", type, (a, b))
+            if dtype.kind == "float" and np.frexp(vb)[0] in (0.5, -0.5) and np.isfinite(1 / vb):
+                return self.mul(a, self.const(1 / vb, dtype))
+        if dtype.kind != "float":
+            return self.node("div", dtype, (a, b))
         if self.ops[a] == "neg":
             return self.neg(self.div(self.args[a][0], b))
         if self.ops[b] == "neg":
             return self.neg(self.div(a, self.args[b][0]))
-        return self.node("div", type, (a, b))
+        return self.node("div", dtype, (a, b))
 
     def fma(self, a: int, b: int, c: int) -> int:
-        """a * b + c, rounded once."""
+        """A * b + c, rounded once."""
         return self.apply("fma", a, b, c)
 
     def abs(self, a: int) -> int:
@@ -168,7 +168,7 @@ class Algebra(IndexAlgebra, Graph):
             return self.const(known, BOOL)
         if op in ("eq", "ne") and a > b:
             a, b = b, a
-        return self.apply(op, a, b, type=BOOL)
+        return self.apply(op, a, b, dtype=BOOL)
 
     def logical_not(self, a: int) -> int:
         """Not a (bitwise for integers)."""
@@ -191,12 +191,12 @@ class Algebra(IndexAlgebra, Graph):
     def _logical(self, op: str, a: int, b: int, absorbing: int) -> int:
         if a == b:
             return a
-        type = self.scalar(a)
-        absorber = wrapped(absorbing, type)
-        neutral = wrapped(~absorbing, type)
+        dtype = self.scalar(a)
+        absorber = wrapped(absorbing, dtype)
+        neutral = wrapped(~absorbing, dtype)
         for constant, other in ((self.values[a], b), (self.values[b], a)):
             if constant is not None and constant == absorber:
-                return self.const(absorber, type)
+                return self.const(absorber, dtype)
             if constant is not None and constant == neutral:
                 return other
         return self.apply(op, *((a, b) if a < b else (b, a)))
@@ -223,41 +223,41 @@ class Algebra(IndexAlgebra, Graph):
 
     # Conversion
 
-    def convert(self, a: int, type: Scalar) -> int:
+    def convert(self, a: int, dtype: Scalar) -> int:
         """The value in another type."""
         source = self.scalar(a)
-        if source is type:
+        if source is dtype:
             return a
         value = self.values[a]
         if value is not None:
-            return self.const(converted(value, type), type)
-        if type.kind == "bool":
+            return self.const(converted(value, dtype), dtype)
+        if dtype.kind == "bool":
             return self.compare("ne", a, self.const(0, source))
-        if self.ops[a] == "splat" and type.kind == "int":
-            return self.splat(self.args[a][0], type)
-        return self.node("convert", type, (a,))
+        if self.ops[a] == "splat" and dtype.kind == "int":
+            return self.splat(self.args[a][0], dtype)
+        return self.node("convert", dtype, (a,))
 
-    def bitcast(self, a: int, type: Scalar) -> int:
+    def bitcast(self, a: int, dtype: Scalar) -> int:
         """The same bits read as another type of the same width."""
-        if self.scalar(a) is type:
+        if self.scalar(a) is dtype:
             return a
         value = self.values[a]
         if value is not None:
-            return self.const(np.asarray(value).view(type.dtype)[()], type)
-        return self.node("bitcast", type, (a,))
+            return self.const(np.asarray(value).view(dtype.dtype)[()], dtype)
+        return self.node("bitcast", dtype, (a,))
 
     # Memory
 
     def load(self, memory: int, index: int) -> int:
         """Element of a memory array at an index shared by all lanes."""
-        type = self.memory_type(memory)
+        dtype = self.memory_type(memory)
         position = self.values[index]
         if position is not None:
             if self.ops[memory] == "data":
-                return self.const(self.data[self.attrs[memory]][int(position)], type.element)  # type: ignore[call-overload]
+                return self.const(self.data[self.attrs[memory]][int(position)], dtype.element)
             if self.ops[memory] == "array":
                 return self.args[memory][int(position)]
-        return self.node("load", type.element, (memory, index))
+        return self.node("load", dtype.element, (memory, index))
 
     def gather(self, memory: int, lanes: int, offset: int = 0) -> int:
         """Element of a memory array at an index of each lane plus an offset, which must be in range."""
@@ -266,12 +266,12 @@ class Algebra(IndexAlgebra, Graph):
             return self.load(memory, self.index_add(index, self.index(offset)))
         return self.node("gather", self.memory_type(memory).element, (memory, lanes), offset)
 
-    def array(self, elements: list[int], type: Memory) -> int:
+    def array(self, elements: list[int], dtype: Memory) -> int:
         """Memory array holding the given elements."""
         if all(self.values[e] is not None for e in elements):
-            values = np.array([self.values[e] for e in elements], dtype=type.element.dtype)
-            return self.read_only(values, type.element)
-        return self.node("array", type, tuple(elements))
+            values = np.array([self.values[e] for e in elements], dtype=dtype.element.dtype)
+            return self.read_only(values, dtype.element)
+        return self.node("array", dtype, tuple(elements))
 
     def index(self, value: int) -> int:
         """Constant index node."""

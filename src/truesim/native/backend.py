@@ -10,13 +10,12 @@ from jax.extend import core as jex
 from truesim.native.algebra import Algebra
 from truesim.native.driver import Frame, Port, driver
 from truesim.native.emit import Module
-from truesim.native.function import Layout
 from truesim.native.lower import Lowering
 from truesim.native.lower.values import Array, InMemory, Rows
 from truesim.native.schedule import Schedule, Sink, schedule
 from truesim.native.target import Target
-from truesim.native.types import Memory, memory
-
+from truesim.native.types import memory
+from truesim.native.unit import Layout
 
 _GROUP = 8
 """Most tiles that go through the code together."""
@@ -40,9 +39,9 @@ def listing(closed: jex.ClosedJaxpr, target: Target) -> Listing:
         low = Lowering(g, target.has_fma)
         inputs = []
         for k, aval in enumerate(closed.in_avals):
-            type = low.type_of(aval)
-            node = g.node("input", memory(type, math.prod(aval.shape)), (), k)
-            inputs.append(InMemory(g, node, aval.shape, type))
+            dtype = low.type_of(aval)
+            node = g.node("input", memory(dtype, math.prod(aval.shape)), (), k)
+            inputs.append(InMemory(g, node, aval.shape, dtype))
         results = low.run_closed(closed, inputs)
         outputs, sinks, direct = _outputs(g, results)
         plan = schedule(g, sinks, direct)
@@ -84,15 +83,15 @@ def _layout(g: Algebra, plan: Schedule, lanes: int, inputs: list[int], outputs: 
     arrays: dict[int, int] = {}
     offset = -(-plan.slot_count * slot // 64) * 64
     for n in dict.fromkeys([*inputs, *outputs, *plan.arrays]):
-        type = g.memory_type(n)
+        dtype = g.memory_type(n)
         arrays[n] = offset
-        offset += -(-type.length * type.element.size * lanes // 64) * 64
+        offset += -(-dtype.length * dtype.element.size * lanes // 64) * 64
     slots = {n: k * slot for n, k in plan.slots.items()}
     return Layout(lanes, slots, arrays, max(offset, 64))
 
 
 def _group(workspace: int) -> int:
-    """Tiles that go through a chunk together: code is fetched once for all, if their data stay in the cache."""
+    """Tiles that go through a chunk together: as many as keep their data in the cache."""
     return max(1, min(_GROUP, _CACHE_BYTES // workspace))
 
 

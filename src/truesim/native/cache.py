@@ -1,8 +1,8 @@
 """Object code on disk, so that a second process compiles nothing.
 
-A file is used only if it can be shown to be ours: it belongs to this user, nobody else may write it, and its header
-names exactly this kernel (program, package version, LLVM and CPU features) and carries the checksum of the rest.
-Anything else is compiled again. A folder that cannot be written only costs time.
+A file is used only if it can be shown to be ours: it belongs to this user, nobody else may write it, and
+its header names exactly this kernel (program, package version, LLVM and CPU features) and carries the
+checksum of the rest. Anything else is compiled again. A folder that cannot be written only costs time.
 """
 
 import contextlib

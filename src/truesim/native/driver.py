@@ -1,12 +1,14 @@
 """The code around a kernel's body: layout, padding, threads and floating-point mode.
 
-Arrays arrive batch first. For every tile of as many instances as there are lanes, the driver transposes inputs to
-one vector an element, runs the body, and transposes the outputs back. Missing instances of the last tile are copies
-of the last real one, so that they neither trap nor loop for ever. Inputs without a batch axis are spread once.
+Arrays arrive batch first. For every tile of as many instances as there are lanes, the driver transposes
+inputs to one vector an element, runs the body, and transposes the outputs back. Missing instances of the
+last tile are copies of the last real one, so that they neither trap nor loop for ever. Inputs without a
+batch axis are spread once.
 """
 
 from dataclasses import dataclass
 
+from truesim.native.tiles import gather, scatter
 from truesim.native.types import Scalar
 
 _MXCSR = 0x1F80
@@ -33,10 +35,17 @@ class Frame:
 
 
 def driver(inputs: list[Port], outputs: list[Port], body: list[str], frame: Frame) -> str:
-    """LLVM IR of `kernel(inputs, strides, outputs, batch, threads)`, which returns 0 or 1 if out of memory."""
+    """LLVM IR of `kernel(inputs, strides, outputs, batch, threads)`; it returns 1 if out of memory."""
     widths = sorted({p.type.bits for p in (*inputs, *outputs)})
-    helpers = [f(bits, frame.lanes) for bits in widths for f in (_gather, _scatter)]
-    return "\n".join([*helpers, _range(inputs, outputs, body, frame), _entry(frame.lanes), _DECLARATIONS])
+    helpers = [f(bits, frame.lanes) for bits in widths for f in (gather, scatter)]
+    return "\n".join(
+        [
+            *helpers,
+            _range(inputs, outputs, body, frame),
+            _ENTRY.format(job=_JOB, lanes=frame.lanes, rest=frame.lanes - 1),
+            _DECLARATIONS,
+        ]
+    )
 
 
 _DECLARATIONS = """
@@ -49,131 +58,20 @@ declare void @llvm.x86.sse.ldmxcsr(ptr)
 """
 
 
-def _transposed(rows: list[str], bits: int, lanes: int) -> tuple[list[str], list[str]]:
-    """Instructions that transpose a square of vectors, and the names of the results."""
-    lines: list[str] = []
-    vector = f"<{lanes} x i{bits}>"
-    distance = 1
-    while distance < lanes:
-        updated = list(rows)
-        for r in range(lanes):
-            if r & distance:
-                continue
-            a, b = rows[r], rows[r | distance]
-            low = [j if not j & distance else lanes + (j ^ distance) for j in range(lanes)]
-            high = [j ^ distance if not j & distance else lanes + j for j in range(lanes)]
-            for target, pattern in ((r, low), (r | distance, high)):
-                name = f"%x{distance}.{target}"
-                mask = ", ".join(f"i32 {j}" for j in pattern)
-                lines.append(f"{name} = shufflevector {vector} {a}, {vector} {b}, <{lanes} x i32> <{mask}>")
-                updated[target] = name
-        rows = updated
-        distance *= 2
-    return lines, rows
-
-
-def _lane_pointers(lanes: int, base: str) -> list[str]:
-    lines = []
-    for lane in range(lanes):
-        lines += [
-            f"%small{lane} = icmp ult i64 {lane}, %last",
-            f"%row{lane} = select i1 %small{lane}, i64 {lane}, i64 %last",
-            f"%skip{lane} = mul i64 %row{lane}, %stride",
-            f"%p{lane} = getelementptr i8, ptr {base}, i64 %skip{lane}",
-        ]
-    return lines
-
-
-def _gather(bits: int, lanes: int) -> str:
-    """@gather: rows of `n` elements, `stride` bytes apart, to vectors of lanes; lanes after `last` repeat it."""
-    vector = f"<{lanes} x i{bits}>"
-    align = bits // 8
-    loads = []
-    for lane in range(lanes):
-        loads += [
-            f"%a{lane} = getelementptr i{bits}, ptr %p{lane}, i64 %k",
-            f"%r{lane} = load {vector}, ptr %a{lane}, align {align}",
-        ]
-    shuffles, columns = _transposed([f"%r{lane}" for lane in range(lanes)], bits, lanes)
-    stores = []
-    for j, column in enumerate(columns):
-        stores += [
-            f"%d{j} = getelementptr {vector}, ptr %to, i64 %k{j}",
-            f"store {vector} {column}, ptr %d{j}, align {align}",
-        ]
-    tail = []
-    for lane in range(lanes):
-        tail += [
-            f"%ta{lane} = getelementptr i{bits}, ptr %p{lane}, i64 %m",
-            f"%tv{lane} = load i{bits}, ptr %ta{lane}, align {align}",
-            f"%ti{lane} = insertelement {vector} {'poison' if lane == 0 else f'%ti{lane - 1}'}, "
-            f"i{bits} %tv{lane}, i64 {lane}",
-        ]
-    return "\n".join([
-        f"define internal void @gather{bits}(ptr %from, i64 %stride, ptr %to, i64 %n, i64 %last) nounwind {{",
-        "entry:", *_lane_pointers(lanes, "%from"), f"%whole = and i64 %n, -{lanes}", "br label %head",
-        "head:", "%k = phi i64 [0, %entry], [%k.next, %block]", "%more = icmp ult i64 %k, %whole",
-        "br i1 %more, label %block, label %tail",
-        "block:", *loads, *shuffles, *(f"%k{j} = add i64 %k, {j}" for j in range(lanes)), *stores,
-        f"%k.next = add i64 %k, {lanes}", "br label %head",
-        "tail:", "%m = phi i64 [%whole, %head], [%m.next, %single]", "%left = icmp ult i64 %m, %n",
-        "br i1 %left, label %single, label %done",
-        "single:", *tail, f"%td = getelementptr {vector}, ptr %to, i64 %m",
-        f"store {vector} %ti{lanes - 1}, ptr %td, align {align}", "%m.next = add i64 %m, 1", "br label %tail",
-        "done:", "ret void", "}",
-    ])  # fmt: skip
-
-
-def _scatter(bits: int, lanes: int) -> str:
-    """@scatter: vectors of lanes back to rows of `n` elements; only `count` rows are written."""
-    vector = f"<{lanes} x i{bits}>"
-    align = bits // 8
-    loads = []
-    for j in range(lanes):
-        loads += [
-            f"%k{j} = add i64 %k, {j}",
-            f"%s{j} = getelementptr {vector}, ptr %from, i64 %k{j}",
-            f"%r{j} = load {vector}, ptr %s{j}, align {align}",
-        ]
-    shuffles, rows = _transposed([f"%r{j}" for j in range(lanes)], bits, lanes)
-    stores = []
-    for lane, row in enumerate(rows):
-        stores += [
-            f"%a{lane} = getelementptr i{bits}, ptr %p{lane}, i64 %k",
-            f"store {vector} {row}, ptr %a{lane}, align {align}",
-        ]
-    return "\n".join([
-        f"define internal void @scatter{bits}(ptr %from, ptr %to, i64 %n, i64 %count) nounwind {{",
-        "entry:", f"%stride = mul i64 %n, {align}", "%last = sub i64 %count, 1", *_lane_pointers(lanes, "%to"),
-        f"%full = icmp eq i64 %count, {lanes}", f"%blocks = and i64 %n, -{lanes}",
-        "%whole = select i1 %full, i64 %blocks, i64 0", "br label %head",
-        "head:", "%k = phi i64 [0, %entry], [%k.next, %block]", "%more = icmp ult i64 %k, %whole",
-        "br i1 %more, label %block, label %tail",
-        "block:", *loads, *shuffles, *stores, f"%k.next = add i64 %k, {lanes}", "br label %head",
-        "tail:", "%m = phi i64 [%whole, %head], [%m.next, %written]", "%left = icmp ult i64 %m, %n",
-        "br i1 %left, label %rows, label %done",
-        "rows:", "%lane = phi i64 [0, %tail], [%lane.next, %one]", "%inside = icmp ult i64 %lane, %count",
-        "br i1 %inside, label %one, label %written",
-        "one:", f"%base = mul i64 %m, {lanes}", "%place = add i64 %base, %lane",
-        f"%at = getelementptr i{bits}, ptr %from, i64 %place", f"%value = load i{bits}, ptr %at, align {align}",
-        "%skip = mul i64 %lane, %n", "%target = add i64 %skip, %m",
-        f"%out = getelementptr i{bits}, ptr %to, i64 %target", f"store i{bits} %value, ptr %out, align {align}",
-        "%lane.next = add i64 %lane, 1", "br label %rows",
-        "written:", "%m.next = add i64 %m, 1", "br label %tail",
-        "done:", "ret void", "}",
-    ])  # fmt: skip
-
-
 def _range(inputs: list[Port], outputs: list[Port], body: list[str], frame: Frame) -> str:
     """@range: instances `start` to `stop`, a group of tiles at a time, on one thread."""
     setup, load, save = [], [], []
     for k, port in enumerate(inputs):
-        setup += _port(f"in{k}", "inputs", k) + [
+        setup += [
+            *_port(f"in{k}", "inputs", k),
             f"%in{k}.stride.slot = getelementptr i64, ptr %strides, i64 {k}",
             f"%in{k}.stride = load i64, ptr %in{k}.stride.slot",
             f"%in{k}.shared = icmp eq i64 %in{k}.stride, 0",
         ]
-        gather = f"call void @gather{port.type.bits}(ptr %in{k}.row, i64 %in{k}.stride, ptr %in{k}.tile, i64 {port.size}, i64 %last)"
+        fill = (
+            f"call void @gather{port.type.bits}(ptr %in{k}.row, i64 %in{k}.stride, ptr %in{k}.tile, "
+            f"i64 {port.size}, i64 %last)"
+        )
         load += [
             f"%in{k}.done = and i1 %in{k}.shared, %later",
             f"br i1 %in{k}.done, label %after{k}, label %fill{k}",
@@ -181,7 +79,7 @@ def _range(inputs: list[Port], outputs: list[Port], body: list[str], frame: Fram
             f"%in{k}.tile = getelementptr i8, ptr %ws, i64 {port.offset}",
             f"%in{k}.skip = mul i64 %instance, %in{k}.stride",
             f"%in{k}.row = getelementptr i8, ptr %in{k}, i64 %in{k}.skip",
-            gather,
+            fill,
             f"br label %after{k}",
             f"after{k}:",
         ]
@@ -203,7 +101,10 @@ def _range(inputs: list[Port], outputs: list[Port], body: list[str], frame: Fram
 
 def _port(name: str, table: str, k: int) -> list[str]:
     """Instructions that load an array's address."""
-    return [f"%{name}.slot = getelementptr ptr, ptr %{table}, i64 {k}", f"%{name} = load ptr, ptr %{name}.slot"]
+    return [
+        f"%{name}.slot = getelementptr ptr, ptr %{table}, i64 {k}",
+        f"%{name} = load ptr, ptr %{name}.slot",
+    ]
 
 
 _ENTER = f"""
@@ -283,10 +184,10 @@ done:
 }}"""
 
 
-def _entry(lanes: int) -> str:
-    """@kernel: splits the batch over threads; the caller's thread takes the first share."""
-    job = "{ptr, ptr, ptr, i64, i64, i32, i64}"
-    return f"""
+_JOB = "{ptr, ptr, ptr, i64, i64, i32, i64}"
+"""A thread's share: inputs, strides, outputs, first and last instance, status, thread."""
+
+_ENTRY = """
 define internal ptr @work(ptr %job) nounwind {{
   %inputs = load ptr, ptr %job
   %p1 = getelementptr {job}, ptr %job, i64 0, i32 1
@@ -304,7 +205,7 @@ define internal ptr @work(ptr %job) nounwind {{
 }}
 define i32 @kernel(ptr %inputs, ptr %strides, ptr %outputs, i64 %batch, i64 %threads) nounwind {{
 entry:
-  %padded = add i64 %batch, {lanes - 1}
+  %padded = add i64 %batch, {rest}
   %tiles = udiv i64 %padded, {lanes}
   %fewer = icmp ult i64 %tiles, %threads
   %parts = select i1 %fewer, i64 %tiles, i64 %threads
@@ -377,3 +278,4 @@ joined:
 end:
   ret i32 %sum.next
 }}"""
+"""@kernel: splits the batch over threads; the caller's thread takes the first share."""

@@ -1,10 +1,13 @@
 """LLVM IR of a scheduled graph: one function a chunk, one a large loop, working in a workspace."""
 
 from truesim.native.algebra import Algebra
-from truesim.native.function import Function, Layout, Unit
+from truesim.native.elementary.numbers import Number, Scope
+from truesim.native.function import Function
 from truesim.native.graph import Loop
+from truesim.native.liveness import is_free
 from truesim.native.schedule import Block, Chunk, Nested, Schedule
-from truesim.native.types import Memory
+from truesim.native.types import F64, Memory
+from truesim.native.unit import Layout, SlowKey, Unit
 
 
 class Module:
@@ -23,8 +26,26 @@ class Module:
     def text(self) -> str:
         """The whole module."""
         unit = self.unit
+        for key, name in unit.wanted.items():
+            unit.functions.append(self._slow(name, key))
         parts = [*unit.globals.values(), *unit.functions, *sorted(unit.code.declarations)]
         return "\n".join(parts)
+
+    def _slow(self, name: str, key: SlowKey) -> str:
+        """The out-of-line version of an elementary function."""
+        g, unit = self.g, self.unit
+        function, short = key
+        x = g.node("argument", F64, (), key)
+        scope = Scope(g, unit.has_fma, short)
+        result = function(scope, Number(scope, x)).node
+        body = Function(unit, [])
+        body.names[x] = "%x"
+        for n in g.reachable([result]):
+            if n != x and not is_free(g, n):
+                body.define(n)
+        vector, value = unit.code.vector(F64), body.ref(result)
+        lines = "\n".join(body.lines)
+        return f"define internal {vector} {name}({vector} %x) nounwind {{\n{lines}\nret {vector} {value}\n}}"
 
     def block(self, block: Block, counters: list[int]) -> list[str]:
         """Calls that run a block on all tiles; `counters` are those of the enclosing nested loops."""
@@ -71,13 +92,15 @@ class Module:
         lanes, offset = layout.lanes, layout.slots[loop.carries[0]]
         self.unit.code.declarations.add(f"declare i8 @llvm.vector.reduce.or.v{lanes}i8(<{lanes} x i8>)")
         return [
-            "entry:", f"%bytes = mul i64 %tiles, {layout.size}", "%end = getelementptr i8, ptr %first, i64 %bytes",
+            "entry:", f"%bytes = mul i64 %tiles, {layout.size}",
+            "%end = getelementptr i8, ptr %first, i64 %bytes",
             "br label %tile",
             "tile:", "%ws = phi ptr [%first, %entry], [%ws.next, %done]",
             *_on_one_tile([start]), "br label %head",
             "head:", f"%i{loop.region} = phi i64 [0, %tile], [%next, %body]",
             f"%at = getelementptr i8, ptr %ws, i64 {offset}", f"%flags = load <{lanes} x i8>, ptr %at",
-            f"%any = call i8 @llvm.vector.reduce.or.v{lanes}i8(<{lanes} x i8> %flags)", "%more = icmp ne i8 %any, 0",
+            f"%any = call i8 @llvm.vector.reduce.or.v{lanes}i8(<{lanes} x i8> %flags)",
+            "%more = icmp ne i8 %any, 0",
             "br i1 %more, label %body, label %done",
             "body:", *_on_one_tile(iterate), "br label %head",
             "done:", f"%ws.next = getelementptr i8, ptr %ws, i64 {layout.size}",
@@ -117,7 +140,8 @@ def _on_one_tile(lines: list[str]) -> list[str]:
 def _counted(region: int, trips: int, start: str, iterate: list[str]) -> list[str]:
     return [
         "entry:", start, "br label %head",
-        "head:", f"%i{region} = phi i64 [0, %entry], [%next, %body]", f"%more = icmp ult i64 %i{region}, {trips}",
+        "head:", f"%i{region} = phi i64 [0, %entry], [%next, %body]",
+        f"%more = icmp ult i64 %i{region}, {trips}",
         "br i1 %more, label %body, label %done",
         "body:", *iterate, "br label %head",
         "done:", "ret void",

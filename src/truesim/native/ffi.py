@@ -1,8 +1,9 @@
 """The one XLA FFI handler through which compiled JAX functions call kernels.
 
-A call's attribute lists the kernel's number, the batch size, the threads, and type, element count and stride of every
-buffer. The handler checks the buffers it is given against that list, looks up the kernel in a table filled from
-Python, and calls it. It is written in LLVM IR: no compiler is needed, and Python is not involved in a call.
+A call's attribute lists the kernel's number, the batch size, the threads, and type, element count and
+stride of every buffer. The handler checks the buffers it is given against that list, looks up the kernel
+in a table filled from Python, and calls it. It is written in LLVM IR: no compiler is needed, and Python
+is not involved in a call.
 """
 
 import ctypes
@@ -19,8 +20,8 @@ from truesim.native.target import host
 TARGET_NAME = "truesim_native"
 
 _TYPE_CODES = {
-    "bool": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5, "uint8": 6, "uint16": 7, "uint32": 8, "uint64": 9,
-    "float32": 11, "float64": 12,
+    "bool": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5,
+    "uint8": 6, "uint16": 7, "uint32": 8, "uint64": 9, "float32": 11, "float64": 12,
 }  # fmt: skip
 """XLA_FFI_DataType of each NumPy type."""
 
@@ -28,8 +29,8 @@ _TYPE_CODES = {
 class _Table:
     """Addresses of loaded kernels by number, in memory that the handler reads.
 
-    Layout: the number of entries, then (number, address) pairs. Entries are only appended or emptied; a full table is
-    replaced by a larger one, and the old one stays for handlers that may still read it.
+    Layout: the number of entries, then (number, address) pairs. Entries are only appended or emptied; a
+    full table is replaced by a larger one, and the old one stays for handlers that may still read it.
     """
 
     def __init__(self, place: int):
@@ -100,7 +101,10 @@ def remove(number: int) -> None:
 def description(
     number: int, batch: int, threads: int, inputs: list[tuple[str, int, int]], outputs: list[tuple[str, int]]
 ) -> np.ndarray:
-    """The attribute of a call: inputs are (type, element count, bytes between instances), outputs without strides."""
+    """The attribute of a call.
+
+    Inputs are (type, element count, bytes between instances); outputs have no strides.
+    """
     words = [number, batch, threads, len(inputs), len(outputs)]
     for dtype, count, stride in inputs:
         words += [_TYPE_CODES[dtype], count, stride]

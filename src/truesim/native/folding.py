@@ -1,6 +1,7 @@
 """Values of operations on constants, computed with NumPy in the operation's own type."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -83,26 +84,26 @@ FOLD: dict[str, Callable[..., object]] = {
 }
 
 
-def wrapped(value: object, type: Scalar) -> np.generic:
+def wrapped(value: Any, dtype: Scalar) -> np.generic:
     """The value in the given type; integers wrap around."""
-    if type.kind in ("int", "uint", "index"):
-        bits = type.bits
-        number = int(value) & (2**bits - 1)  # type: ignore[call-overload]
-        if type.kind != "uint" and number >> (bits - 1):
+    if dtype.kind in ("int", "uint", "index"):
+        bits = dtype.bits
+        number = int(value) & (2**bits - 1)
+        if dtype.kind != "uint" and number >> (bits - 1):
             number -= 2**bits
-        return type.dtype.type(number)
-    return type.dtype.type(value)
+        return dtype.dtype.type(number)
+    return dtype.dtype.type(value)
 
 
-def converted(value: np.generic, type: Scalar) -> np.generic:
+def converted(value: Any, dtype: Scalar) -> np.generic:
     """The value converted as XLA does: floats to integers saturate, and NaN becomes zero."""
-    if type.kind == "bool":
+    if dtype.kind == "bool":
         return np.bool_(value != 0)
-    if value.dtype.kind == "f" and type.kind in ("int", "uint", "index"):
+    if value.dtype.kind == "f" and dtype.kind in ("int", "uint", "index"):
         if np.isnan(value):
-            return type.dtype.type(0)
-        limits = np.iinfo(type.dtype)
+            return dtype.dtype.type(0)
+        limits = np.iinfo(dtype.dtype)
         if np.isinf(value):
-            return type.dtype.type(limits.max if value > 0 else limits.min)
-        return type.dtype.type(min(max(int(value), limits.min), limits.max))
-    return wrapped(value, type)
+            return dtype.dtype.type(limits.max if value > 0 else limits.min)
+        return dtype.dtype.type(min(max(int(value), limits.min), limits.max))
+    return wrapped(value, dtype)

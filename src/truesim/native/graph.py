@@ -7,6 +7,7 @@ only therefore lands outside the loop by itself.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -64,9 +65,9 @@ class Graph:
         self.ops: list[str] = []
         self.types: list[Type] = []
         self.args: list[tuple[int, ...]] = []
-        self.attrs: list[object] = []
+        self.attrs: list[Any] = []
         self.regions: list[int] = []
-        self.values: list[np.generic | None] = []
+        self.values: list[Any] = []
         """Value of each constant node, None for the others."""
         self.loops: dict[int, Loop] = {}
         self.depth: list[int] = [0]
@@ -78,9 +79,9 @@ class Graph:
         self._known: dict[Key, int] = {}
         self._data_known: dict[Key, int] = {}
 
-    def node(self, op: str, type: Type, args: tuple[int, ...] = (), attr: object = None) -> int:
+    def node(self, op: str, dtype: Type, args: tuple[int, ...] = (), attr: Any = None) -> int:
         """The node for `op` applied to `args`, new or known."""
-        key = (op, type, args, attr)
+        key = (op, dtype, args, attr)
         known = self._known.get(key)
         if known is not None:
             return known
@@ -91,12 +92,12 @@ class Graph:
                 region = r
         return self._append(key, region)
 
-    def _append(self, key: Key, region: int, value: np.generic | None = None) -> int:
-        op, type, args, attr = key
+    def _append(self, key: Key, region: int, value: Any = None) -> int:
+        op, dtype, args, attr = key
         n = len(self.ops)
         self._known[key] = n
         self.ops.append(op)
-        self.types.append(type)
+        self.types.append(dtype)
         self.args.append(args)
         self.attrs.append(attr)
         self.regions.append(region)
@@ -105,45 +106,45 @@ class Graph:
 
     def scalar(self, node: int) -> Scalar:
         """The type of a node that is a number."""
-        type = self.types[node]
-        assert isinstance(type, Scalar)
-        return type
+        dtype = self.types[node]
+        assert isinstance(dtype, Scalar)
+        return dtype
 
     def memory_type(self, node: int) -> Memory:
         """The type of a node that is an array in memory."""
-        type = self.types[node]
-        assert isinstance(type, Memory)
-        return type
+        dtype = self.types[node]
+        assert isinstance(dtype, Memory)
+        return dtype
 
-    def const(self, value: object, type: Scalar) -> int:
+    def const(self, value: object, dtype: Scalar) -> int:
         """The node of a constant."""
-        number = type.dtype.type(value)
-        key = ("const", type, (), number.tobytes())
+        number = dtype.dtype.type(value)
+        key = ("const", dtype, (), number.tobytes())
         known = self._known.get(key)
         if known is not None:
             return known
         n = self._append(key, 0, number)
-        if type is INDEX:
+        if dtype is INDEX:
             self.bounds[n] = (int(number), int(number))
         return n
 
-    def constants(self, array: np.ndarray, type: Scalar) -> np.ndarray:
+    def constants(self, array: np.ndarray, dtype: Scalar) -> np.ndarray:
         """Nodes of every entry of a constant array, same shape."""
-        flat = np.ascontiguousarray(array, dtype=type.dtype).reshape(-1)
-        bits = flat.view(f"u{type.size}")
+        flat = np.ascontiguousarray(array, dtype=dtype.dtype).reshape(-1)
+        bits = flat.view(f"u{dtype.size}")
         unique, inverse = np.unique(bits, return_inverse=True)
-        nodes = [self.const(v, type) for v in unique.view(type.dtype)]
+        nodes = [self.const(v, dtype) for v in unique.view(dtype.dtype)]
         return np.asarray(nodes, dtype=np.int64)[inverse].reshape(np.shape(array))
 
-    def read_only(self, array: np.ndarray, type: Scalar) -> int:
+    def read_only(self, array: np.ndarray, dtype: Scalar) -> int:
         """Memory node of constant data, shared by all lanes."""
-        flat = np.ascontiguousarray(array, dtype=type.dtype).reshape(-1)
-        key = (type, flat.tobytes())
+        flat = np.ascontiguousarray(array, dtype=dtype.dtype).reshape(-1)
+        key = (dtype, flat.tobytes())
         number = self._data_known.get(key)
         if number is None:
             number = self._data_known[key] = len(self.data)
             self.data.append(flat)
-        return self.node("data", memory(type, flat.size), (), number)
+        return self.node("data", memory(dtype, flat.size), (), number)
 
     def begin_loop(self, trips: int | None) -> Loop:
         """A new loop inside the current region, its counter ready to use; close it with `end_loop`."""

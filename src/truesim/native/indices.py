@@ -1,7 +1,8 @@
 """Index arithmetic: integers known to be equal in all lanes, with their ranges.
 
-Loop counters are index nodes. An integer of the program that is an affine function of counters stays an index
-(wrapped in `splat`), so that array accesses inside loops become plain vector loads, and bounds checks on them fold.
+Loop counters are index nodes. An integer of the program that is an affine function of counters stays an
+index (wrapped in `splat`), so that array accesses inside loops become plain vector loads, and bounds
+checks on them fold.
 """
 
 from truesim.native.graph import Graph
@@ -13,10 +14,10 @@ _LIMIT = 2**31 - 1
 class IndexAlgebra(Graph):
     """A graph with constructors for index nodes and their bounds."""
 
-    def splat(self, index: int, type: Scalar) -> int:
+    def splat(self, index: int, dtype: Scalar) -> int:
         """The index as a number in every lane."""
         value = self.values[index]
-        return self.const(value, type) if value is not None else self.node("splat", type, (index,))
+        return self.const(value, dtype) if value is not None else self.node("splat", dtype, (index,))
 
     def uniform(self, n: int) -> int | None:
         """The index node behind an integer that is equal in all lanes, if it is known to be."""
@@ -28,7 +29,7 @@ class IndexAlgebra(Graph):
         return None
 
     def uniform_pair(self, a: int, b: int) -> tuple[int, int] | None:
-        """Index nodes of both operands when at least one comes from a loop counter and neither can overflow."""
+        """Index nodes of both operands, if a loop counter is among them and nothing can overflow."""
         if self.ops[a] != "splat" and self.ops[b] != "splat":
             return None
         x, y = self.uniform(a), self.uniform(b)
@@ -45,7 +46,7 @@ class IndexAlgebra(Graph):
         return n
 
     def index_add(self, a: int, b: int) -> int:
-        """a + b."""
+        """A + b."""
         if self.values[a] is not None and self.values[b] is None:
             a, b = b, a
         if self.bounds[b] == (0, 0):
@@ -54,7 +55,7 @@ class IndexAlgebra(Graph):
         return self._index_node("add", a, b, (la + lb, ha + hb))
 
     def index_sub(self, a: int, b: int, bounds: tuple[int, int] | None = None) -> int:
-        """a - b; the caller may know closer bounds."""
+        """A - b; the caller may know closer bounds."""
         (la, ha), (lb, hb) = self.bounds[a], self.bounds[b]
         return self._index_node("sub", a, b, bounds or (la - hb, ha - lb))
 
@@ -66,7 +67,7 @@ class IndexAlgebra(Graph):
         return self._index_node("div", a, self.const(divisor, INDEX), (low // divisor, high // divisor))
 
     def index_mul(self, a: int, b: int) -> int:
-        """a * b."""
+        """A * b."""
         if self.values[a] is not None and self.values[b] is None:
             a, b = b, a
         if self.bounds[b] == (1, 1):

@@ -41,45 +41,41 @@ class Instructions:
         self.lanes = lanes
         self.declarations: set[str] = set()
 
-    def vector(self, type: Scalar, stored: bool = False) -> str:
+    def vector(self, dtype: Scalar, stored: bool = False) -> str:
         """LLVM vector type of a scalar type."""
-        return f"<{self.lanes} x {type.stored if stored else type.llvm}>"
+        return f"<{self.lanes} x {dtype.stored if stored else dtype.llvm}>"
 
-    def constant(self, value: np.generic, type: Scalar) -> str:
+    def constant(self, value: np.generic, dtype: Scalar) -> str:
         """A constant in every lane."""
-        return f"splat ({type.llvm} {scalar_constant(value, type)})"
+        return f"splat ({dtype.llvm} {scalar_constant(value, dtype)})"
 
-    def intrinsic(self, name: str, type: str, operands: str, result: str | None = None) -> str:
-        """A call of an LLVM intrinsic, declared on first use."""
-        kinds = ", ".join(word.strip().split(" %")[0] for word in [type])
-        suffix = _suffix(type)
-        full = f"@llvm.{name}.{_suffix(result)}.{suffix}" if result else f"@llvm.{name}.{suffix}"
-        count = operands.count("\0") + 1
-        parameters = ", ".join([kinds] * count)
-        self.declarations.add(f"declare {result or type} {full}({parameters})")
-        values = ", ".join(f"{type} {o}" for o in operands.split("\0"))
-        return f"call {result or type} {full}({values})"
+    def intrinsic(self, name: str, vector: str, operands: list[str], result: str | None = None) -> str:
+        """A call of an LLVM intrinsic on vectors of one type, declared on first use."""
+        mangled = [_suffix(vector)] if result is None else [_suffix(result), _suffix(vector)]
+        full = ".".join(["@llvm", name, *mangled])
+        self.declarations.add(f"declare {result or vector} {full}({', '.join([vector] * len(operands))})")
+        return f"call {result or vector} {full}({', '.join(f'{vector} {o}' for o in operands)})"
 
-    def write(self, op: str, type: Scalar, source: Scalar, args: list[str], line: Line) -> str:
+    def write(self, op: str, dtype: Scalar, source: Scalar, args: list[str], line: Line) -> str:
         """The instructions of one operation; `source` is the type of its first operand."""
-        vector = self.vector(type)
+        vector = self.vector(dtype)
         if op in ("eq", "ne", "lt", "le"):
             return self._compare(op, source, args, line)
         if op in ("min", "max"):
-            return self._extremum(op, type, args, line)
+            return self._extremum(op, dtype, args, line)
         if op == "convert":
-            return self._convert(type, source, args[0], line)
+            return self._convert(dtype, source, args[0], line)
         if op == "bitcast":
             return line(f"bitcast {self.vector(source)} {args[0]} to {vector}")
         if op == "not":
-            return line(f"xor {vector} {args[0]}, splat ({type.llvm} -1)")
-        if type.kind == "float":
+            return line(f"xor {vector} {args[0]}, splat ({dtype.llvm} -1)")
+        if dtype.kind == "float":
             if op in _FLOAT:
                 return line(f"{_FLOAT[op]} {vector} {', '.join(args)}")
-            return line(self.intrinsic(_INTRINSIC[op], vector, "\0".join(args)))
+            return line(self.intrinsic(_INTRINSIC[op], vector, args))
         if op in _INTEGER:
             return line(f"{_INTEGER[op]} {vector} {', '.join(args)}")
-        return self._integer(op, type, args, line)
+        return self._integer(op, dtype, args, line)
 
     def _compare(self, op: str, source: Scalar, args: list[str], line: Line) -> str:
         vector = self.vector(source)
@@ -89,90 +85,90 @@ class Instructions:
         code = op if op in ("eq", "ne") else signed + op
         return line(f"icmp {code} {vector} {args[0]}, {args[1]}")
 
-    def _select(self, condition: str, type: Scalar, a: str, b: str, line: Line) -> str:
-        vector = self.vector(type)
+    def _select(self, condition: str, dtype: Scalar, a: str, b: str, line: Line) -> str:
+        vector = self.vector(dtype)
         return line(f"select <{self.lanes} x i1> {condition}, {vector} {a}, {vector} {b}")
 
-    def _extremum(self, op: str, type: Scalar, args: list[str], line: Line) -> str:
+    def _extremum(self, op: str, dtype: Scalar, args: list[str], line: Line) -> str:
         a, b = args
-        if type.kind != "float":
-            signed = "s" if type.kind == "int" else "u"
+        if dtype.kind != "float":
+            signed = "s" if dtype.kind == "int" else "u"
             order = {"min": "lt", "max": "gt"}[op]
-            chosen = line(f"icmp {signed}{order} {self.vector(type)} {a}, {b}")
-            return self._select(chosen, type, a, b, line)
-        chosen = line(f"fcmp {'olt' if op == 'min' else 'ogt'} {self.vector(type)} {a}, {b}")
-        ordered = self._select(chosen, type, a, b, line)
-        nan = line(f"fcmp uno {self.vector(type)} {a}, {a}")
-        return self._select(nan, type, a, ordered, line)
+            chosen = line(f"icmp {signed}{order} {self.vector(dtype)} {a}, {b}")
+            return self._select(chosen, dtype, a, b, line)
+        chosen = line(f"fcmp {'olt' if op == 'min' else 'ogt'} {self.vector(dtype)} {a}, {b}")
+        ordered = self._select(chosen, dtype, a, b, line)
+        nan = line(f"fcmp uno {self.vector(dtype)} {a}, {a}")
+        return self._select(nan, dtype, a, ordered, line)
 
-    def _convert(self, type: Scalar, source: Scalar, a: str, line: Line) -> str:
-        before, after = self.vector(source), self.vector(type)
+    def _convert(self, dtype: Scalar, source: Scalar, a: str, line: Line) -> str:
+        before, after = self.vector(source), self.vector(dtype)
         unsigned = source.kind in ("uint", "bool")
         if source.kind == "float":
-            if type.kind == "float":
-                return line(f"{'fpext' if type is F64 else 'fptrunc'} {before} {a} to {after}")
-            name = "fptosi.sat" if type.kind == "int" else "fptoui.sat"
-            return line(self.intrinsic(name, before, a, result=after))
-        if type.kind == "float":
+            if dtype.kind == "float":
+                return line(f"{'fpext' if dtype is F64 else 'fptrunc'} {before} {a} to {after}")
+            name = "fptosi.sat" if dtype.kind == "int" else "fptoui.sat"
+            return line(self.intrinsic(name, before, [a], result=after))
+        if dtype.kind == "float":
             return line(f"{'uitofp' if unsigned else 'sitofp'} {before} {a} to {after}")
         source_bits = 1 if source.kind == "bool" else source.bits
-        if source_bits == type.bits:
+        if source_bits == dtype.bits:
             return a
         widen = "zext" if unsigned else "sext"
-        return line(f"{'trunc' if source_bits > type.bits else widen} {before} {a} to {after}")
+        return line(f"{'trunc' if source_bits > dtype.bits else widen} {before} {a} to {after}")
 
-    def _integer(self, op: str, type: Scalar, args: list[str], line: Line) -> str:
-        vector = self.vector(type)
+    def _integer(self, op: str, dtype: Scalar, args: list[str], line: Line) -> str:
+        vector = self.vector(dtype)
         if op == "neg":
             return line(f"sub {vector} zeroinitializer, {args[0]}")
         if op == "abs":
             negated = line(f"sub {vector} zeroinitializer, {args[0]}")
             negative = line(f"icmp slt {vector} {args[0]}, zeroinitializer")
-            return self._select(negative, type, negated, args[0], line)
+            return self._select(negative, dtype, negated, args[0], line)
         if op in ("popcount", "clz"):
             if op == "popcount":
-                return line(self.intrinsic("ctpop", vector, args[0]))
+                return line(self.intrinsic("ctpop", vector, args))
             name = f"@llvm.ctlz.{_suffix(vector)}"
             self.declarations.add(f"declare {vector} {name}({vector}, i1)")
             return line(f"call {vector} {name}({vector} {args[0]}, i1 false)")
         if op in ("shl", "shr", "shr_logical"):
-            return self._shift(op, type, args, line)
-        return self._divide(op, type, args, line)
+            return self._shift(op, dtype, args, line)
+        return self._divide(op, dtype, args, line)
 
-    def _shift(self, op: str, type: Scalar, args: list[str], line: Line) -> str:
+    def _shift(self, op: str, dtype: Scalar, args: list[str], line: Line) -> str:
         """Shifts by the width or more give what shifting bit by bit would."""
-        vector, bits = self.vector(type), type.bits
-        fits = line(f"icmp ult {vector} {args[1]}, splat ({type.llvm} {bits})")
-        top = f"splat ({type.llvm} {bits - 1})"
-        amount = self._select(fits, type, args[1], top, line)
+        vector, bits = self.vector(dtype), dtype.bits
+        fits = line(f"icmp ult {vector} {args[1]}, splat ({dtype.llvm} {bits})")
+        top = f"splat ({dtype.llvm} {bits - 1})"
+        amount = self._select(fits, dtype, args[1], top, line)
         name = {"shl": "shl", "shr": "ashr", "shr_logical": "lshr"}[op]
         shifted = line(f"{name} {vector} {args[0]}, {amount}")
-        return shifted if op == "shr" else self._select(fits, type, shifted, "zeroinitializer", line)
+        return shifted if op == "shr" else self._select(fits, dtype, shifted, "zeroinitializer", line)
 
-    def _divide(self, op: str, type: Scalar, args: list[str], line: Line) -> str:
+    def _divide(self, op: str, dtype: Scalar, args: list[str], line: Line) -> str:
         """Integer quotient or remainder that never traps: x / 0 = -1, x % 0 = x, min / -1 = min."""
-        vector = self.vector(type)
+        vector = self.vector(dtype)
         a, b = args
-        signed = type.kind == "int"
+        signed = dtype.kind == "int"
         zero = line(f"icmp eq {vector} {b}, zeroinitializer")
         unsafe = zero
         if signed:
-            smallest = line(f"icmp eq {vector} {a}, splat ({type.llvm} {np.iinfo(type.dtype).min})")
-            minus_one = line(f"icmp eq {vector} {b}, splat ({type.llvm} -1)")
+            smallest = line(f"icmp eq {vector} {a}, splat ({dtype.llvm} {np.iinfo(dtype.dtype).min})")
+            minus_one = line(f"icmp eq {vector} {b}, splat ({dtype.llvm} -1)")
             both = line(f"and <{self.lanes} x i1> {smallest}, {minus_one}")
             unsafe = line(f"or <{self.lanes} x i1> {zero}, {both}")
-        safe = self._select(unsafe, type, f"splat ({type.llvm} 1)", b, line)
+        safe = self._select(unsafe, dtype, f"splat ({dtype.llvm} 1)", b, line)
         name = ("s" if signed else "u") + op
         result = line(f"{name} {vector} {a}, {safe}")
-        return self._select(zero, type, a if op == "rem" else f"splat ({type.llvm} -1)", result, line)
+        return self._select(zero, dtype, a if op == "rem" else f"splat ({dtype.llvm} -1)", result, line)
 
 
-def scalar_constant(value: np.generic, type: Scalar) -> str:
+def scalar_constant(value: np.generic, dtype: Scalar) -> str:
     """LLVM literal of a constant."""
-    if type.kind == "float":
-        wide = np.float64(np.float32(value)) if type is F32 else np.float64(value)
+    if dtype.kind == "float":
+        wide = np.float64(np.float32(value)) if dtype is F32 else np.float64(value)
         return f"0x{wide.view(np.uint64):016X}"
-    if type.kind == "bool":
+    if dtype.kind == "bool":
         return "true" if value else "false"
     return str(int(value))
 

@@ -15,52 +15,50 @@ _ARRAYS = (np.ndarray, np.generic, jax.Array, jax.ShapeDtypeStruct, bool, int, f
 class Kernel:
     """A function compiled to vector code.
 
-    Calling it on NumPy arrays runs the code directly and returns NumPy arrays. Arrays may have leading batch axes,
-    the same for all that have any; arguments without are shared by the whole batch. Called on tracers, inside
-    `jax.jit`, `jax.vmap`, `jax.grad` or `jax.jvp`, the kernel is a JAX primitive.
+    Calling it on NumPy arrays runs the code directly and returns NumPy arrays. Arrays may have leading
+    batch axes, the same for all that have any; arguments without are shared by the whole batch. Called on
+    tracers, inside `jax.jit`, `jax.vmap`, `jax.grad` or `jax.jvp`, the kernel is a JAX primitive.
     """
 
-    def __init__(self, program: Program, structure: "_Structure", threads: int):
+    def __init__(self, program: Program, arguments: "_Leaves", results: "_Leaves", names: list[str], threads: int):
         self.program = program
         self.threads = threads
-        self._structure = structure
+        self._arguments = arguments
+        self._results = results
+        self._names = names
 
     def __call__(self, *args: Any) -> Any:
         """The function's results, with the batch axes of the arguments in front."""
-        structure = self._structure
-        leaves = structure.dynamic(args)
+        leaves = self._arguments.arrays_of(args)
         for leaf in leaves:
             if isinstance(leaf, jax.core.Tracer):
-                results = bind(self.program, leaves, self.threads)
-                break
-        else:
-            results = self.program.run(leaves, self.threads, structure.name)
-        return jax.tree.unflatten(structure.out_tree, results)
+                return self._results.rebuilt(bind(self.program, leaves, self.threads))
+        return self._results.rebuilt(self.program.run(leaves, self.threads, self._names.__getitem__))
 
 
-class _Structure:
-    """How arguments and results are built from flat lists of arrays."""
+class _Leaves:
+    """A pytree taken apart: its arrays, and the leaves that are not arrays, which stay as they are."""
 
-    def __init__(self, args: tuple[Any, ...]):
-        leaves, self.in_tree = jax.tree.flatten(args)
+    def __init__(self, tree: Any):
+        self.tree: Any
+        leaves, self.tree = jax.tree.flatten(tree)
         self.is_array = [isinstance(x, _ARRAYS) for x in leaves]
-        self.static = [None if a else x for x, a in zip(leaves, self.is_array, strict=True)]
         self.all_arrays = all(self.is_array)
+        self.static = [None if a else x for x, a in zip(leaves, self.is_array, strict=True)]
         self.arrays = [x for x, a in zip(leaves, self.is_array, strict=True) if a]
-        self.out_tree: Any = None
-        paths = jax.tree_util.tree_flatten_with_path(args)[0]
-        self._paths = [p for (p, _), a in zip(paths, self.is_array, strict=True) if a]
 
-    def name(self, k: int) -> str:
-        """The array argument number `k` in words."""
-        position, *rest = self._paths[k]
-        return f"argument {position.idx}{jax.tree_util.keystr(tuple(rest))}"
+    def rebuilt(self, arrays: Sequence[Any]) -> Any:
+        """The same tree with other arrays."""
+        if not self.all_arrays:
+            rest = iter(arrays)
+            arrays = [next(rest) if a else s for s, a in zip(self.static, self.is_array, strict=True)]
+        return jax.tree.unflatten(self.tree, arrays)
 
-    def dynamic(self, args: tuple[Any, ...]) -> Sequence[Any]:
-        """The array leaves of some arguments, which must be built like the example."""
-        leaves, tree = jax.tree.flatten(args)
-        if tree != self.in_tree:
-            raise TypeError(f"arguments must have the structure {self.in_tree}, not {tree}")
+    def arrays_of(self, tree: Any) -> Sequence[Any]:
+        """The arrays of another tree, which must be built like this one."""
+        leaves, structure = jax.tree.flatten(tree)
+        if structure != self.tree:
+            raise TypeError(f"arguments must have the structure {self.tree}, not {structure}")
         if self.all_arrays:
             return leaves
         for leaf, expected, is_array in zip(leaves, self.static, self.is_array, strict=True):
@@ -68,18 +66,18 @@ class _Structure:
                 raise TypeError(f"a kernel compiled for {expected!r} was called with {leaf!r}")
         return [x for x, a in zip(leaves, self.is_array, strict=True) if a]
 
-    def call(self, f: Callable[..., Any], arrays: Sequence[Any]) -> Any:
-        """`f` on arguments rebuilt from arrays and the example's other leaves."""
-        rest = iter(arrays)
-        leaves = [next(rest) if a else s for s, a in zip(self.static, self.is_array, strict=True)]
-        return f(*jax.tree.unflatten(self.in_tree, leaves))
+    def names(self, tree: Any) -> list[str]:
+        """Where each array of the tree of arguments is, in words."""
+        paths = jax.tree_util.tree_flatten_with_path(tree)[0]
+        kept = [p for (p, _), a in zip(paths, self.is_array, strict=True) if a]
+        return [f"argument {first.idx}{jax.tree_util.keystr(tuple(rest))}" for first, *rest in kept]
 
 
 def compile(f: Callable[..., Any], *example_args: Any, dtype: Any = None, threads: int = 1) -> Kernel:  # noqa: A001
     """A kernel of `f`: vector machine code for arguments like the examples.
 
-    The function is traced once, without batch axes. Leaves of the arguments that are not arrays or numbers are
-    taken as they are; calls must pass the same.
+    The function is traced once, without batch axes. Leaves of the arguments that are not arrays or
+    numbers are taken as they are; calls must pass the same.
 
     Args:
         f: Any function that JAX can trace, with small static shapes.
@@ -91,14 +89,18 @@ def compile(f: Callable[..., Any], *example_args: Any, dtype: Any = None, thread
     Raises:
         UnsupportedError: The function uses something that kernels do not have.
     """
-    structure = _Structure(example_args)
-    with jax.enable_x64(_needs_64_bits(structure.arrays, dtype)):
-        avals = [_abstract(x, dtype) for x in structure.arrays]
-        closed, shapes = jax.make_jaxpr(lambda *xs: structure.call(f, xs), return_shape=True)(*avals)
-    structure.out_tree = jax.tree.structure(shapes)
+    arguments = _Leaves(example_args)
+    results: list[_Leaves] = []
+
+    def flat(*arrays: Any) -> list[Any]:
+        results.append(_Leaves(f(*arguments.rebuilt(arrays))))
+        return results[-1].arrays
+
+    with jax.enable_x64(_needs_64_bits(arguments.arrays, dtype)):
+        closed = jax.make_jaxpr(flat)(*(_abstract(x, dtype) for x in arguments.arrays))
     compiled = program(closed)
-    assert compiled.address
-    return Kernel(compiled, structure, threads)
+    assert compiled.address, "the code is loaded here, so that errors appear here"
+    return Kernel(compiled, arguments, results[-1], arguments.names(example_args), threads)
 
 
 def _needs_64_bits(arrays: Sequence[Any], dtype: Any) -> bool:
@@ -106,7 +108,7 @@ def _needs_64_bits(arrays: Sequence[Any], dtype: Any) -> bool:
     if dtype is not None:
         return np.dtype(dtype).itemsize == 8
     wide = any(np.dtype(x.dtype).itemsize == 8 for x in arrays if hasattr(x, "dtype"))
-    return wide or bool(jax.config.jax_enable_x64)
+    return wide or bool(jax.config.read("jax_enable_x64"))
 
 
 def _abstract(x: Any, dtype: Any) -> jax.ShapeDtypeStruct:

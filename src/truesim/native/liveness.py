@@ -18,19 +18,19 @@ def prune(g: Algebra, roots: Iterable[int]) -> set[int]:
         live.add(n)
         op = g.ops[n]
         if op == "loop":
-            loop = g.loops[g.attrs[n]]  # type: ignore[index]
+            loop = g.loops[g.attrs[n]]
             stack += [loop.carries[0]] if loop.is_while else []
         elif op == "carry":
-            region, k = g.attrs[n]  # type: ignore[misc]
+            region, k = g.attrs[n]
             loop = g.loops[region]
             stack += [loop.inits[k], loop.nexts[k], loop.node]
         elif op in ("result", "stack"):
-            loop = g.loops[g.attrs[g.args[n][0]]]  # type: ignore[index]
+            loop = g.loops[g.attrs[g.args[n][0]]]
             k = g.attrs[n]
             if op == "result":
-                stack.append(loop.carries[k])  # type: ignore[index]
+                stack.append(loop.carries[k])
             else:
-                stack += [loop.stacks[k].start, *loop.stacks[k].elements]  # type: ignore[index]
+                stack += [loop.stacks[k].start, *loop.stacks[k].elements]
             stack.append(loop.node)
         else:
             stack += g.args[n]
@@ -41,7 +41,7 @@ def prune(g: Algebra, roots: Iterable[int]) -> set[int]:
 
 
 def _prune_loop(g: Algebra, n: int, live: set[int]) -> None:
-    loop = g.loops[g.attrs[n]]  # type: ignore[index]
+    loop = g.loops[g.attrs[n]]
     loop.live_carries = [k for k, c in enumerate(loop.carries) if c in live]
     loop.live_stacks = [k for k in range(len(loop.stacks)) if g.stacked(loop, k) in live]
     inits = [loop.inits[k] for k in loop.live_carries]
@@ -51,8 +51,8 @@ def _prune_loop(g: Algebra, n: int, live: set[int]) -> None:
 def share_reciprocals(g: Algebra, live: set[int]) -> dict[int, int]:
     """Replace several divisions by one number with one reciprocal and multiplications.
 
-    Returns the reciprocal node of each such divisor: it must be computed right after the divisor, although its
-    number is larger than those of the nodes that use it.
+    Returns the reciprocal node of each such divisor: it must be computed right after the divisor,
+    although its number is larger than those of the nodes that use it.
     """
     by_divisor: dict[int, list[int]] = defaultdict(list)
     for n in sorted(live):
@@ -62,8 +62,8 @@ def share_reciprocals(g: Algebra, live: set[int]) -> dict[int, int]:
     for divisor, quotients in by_divisor.items():
         if len(quotients) < 2:
             continue
-        type = g.scalar(divisor)
-        reciprocal = g.node("div", type, (g.const(1, type), divisor))
+        dtype = g.scalar(divisor)
+        reciprocal = g.node("div", dtype, (g.const(1, dtype), divisor))
         reciprocals[divisor] = reciprocal
         live.add(reciprocal)
         for n in quotients:
@@ -74,8 +74,8 @@ def share_reciprocals(g: Algebra, live: set[int]) -> dict[int, int]:
 
 def is_free(g: Algebra, n: int) -> bool:
     """True when a node is rebuilt wherever it is used instead of being kept: constants, indices, loads."""
-    type = g.types[n]
-    if isinstance(type, Memory):
+    dtype = g.types[n]
+    if isinstance(dtype, Memory):
         return g.ops[n] != "array"
-    assert isinstance(type, Scalar)
-    return type.kind == "index" or g.ops[n] in ("const", "splat", "load")
+    assert isinstance(dtype, Scalar)
+    return dtype.kind == "index" or g.ops[n] in ("const", "splat", "load")

@@ -1,8 +1,8 @@
 """Kernels inside JAX transformations: one primitive with all its rules.
 
-Batching adds a batch axis. The tangent of a program is the program of its jvp jaxpr; the transpose of a tangent is the
-program of the vjp jaxpr of the original, which repeats the forward computation in the same kernel. All are compiled
-when they are first needed.
+Batching adds a batch axis. The tangent of a program is the program of its jvp jaxpr; the transpose of a
+tangent is the program of the vjp jaxpr of the original, which repeats the forward computation in the same
+kernel. All are compiled when they are first needed.
 """
 
 import math
@@ -38,7 +38,7 @@ def bind(called: Program, leaves: Sequence[Any], threads: int) -> list[Any]:
 
 def _is_wide(called: Program) -> bool:
     arrays = (*called.inputs, *called.outputs)
-    return jax.config.jax_enable_x64 or any(dtype.itemsize == 8 for _, dtype in arrays)
+    return jax.config.read("jax_enable_x64") or any(dtype.itemsize == 8 for _, dtype in arrays)
 
 
 @native_call.def_abstract_eval
@@ -86,15 +86,11 @@ def _batch(args: Sequence[Any], dims: Sequence[Any], *, called: Program, batch: 
 batching.primitive_batchers[native_call] = _batch
 
 
-def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, called: Program, batch: Shape, threads: int
-) -> Any:
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, called: Program, batch: Shape, threads: int) -> Any:
     results = native_call.bind(*primals, called=called, batch=batch, threads=threads)
     moving = tuple(type(t) is not ad.Zero for t in tangents)
     given = [t for t, m in zip(tangents, moving, strict=True) if m]
-    changes = iter(
-        native_call.bind(*primals, *given, called=_tangent(called, moving), batch=batch, threads=threads)
-    )
+    changes = iter(native_call.bind(*primals, *given, called=_tangent(called, moving), batch=batch, threads=threads))
     return results, [
         next(changes) if _is_float(dtype) else ad.Zero(ShapedArray(x.shape, jax.dtypes.float0))
         for x, (_, dtype) in zip(results, called.outputs, strict=True)
@@ -137,13 +133,12 @@ def _tangent(called: Program, moving: tuple[bool, ...]) -> Program:
 
     avals = _avals(called.inputs) + _avals(called.inputs, moving)
     derived = _derive(called, ("tangent", moving), change, avals)
-    derived.derived["of"] = called
-    derived.derived["moving"] = moving  # type: ignore[assignment]
+    derived.tangent_of = called, moving
     return derived
 
 
 def _pullback(called: Program, moving: tuple[bool, ...], given: tuple[bool, ...]) -> Program:
-    """Program of the cotangents of some inputs, given primals and some cotangents of floating-point results."""
+    """Program of cotangents of some inputs, given primals and cotangents of some results."""
     f = jex.jaxpr_as_fun(called.closed)
     count = len(called.inputs)
     floats = [_is_float(dtype) for _, dtype in called.outputs]
@@ -164,17 +159,13 @@ def _pullback(called: Program, moving: tuple[bool, ...], given: tuple[bool, ...]
     return _derive(called, ("pullback", moving, given), cotangents, avals)
 
 
-def _transpose(
-    cotangents: Sequence[Any], *args: Any, called: Program, batch: Shape, threads: int
-) -> list[Any]:
-    of: Any = called.derived["of"]
-    moving: Any = called.derived["moving"]
+def _transpose(cotangents: Sequence[Any], *args: Any, called: Program, batch: Shape, threads: int) -> list[Any]:
+    assert called.tangent_of is not None, "only tangents are linear"
+    of, moving = called.tangent_of
     primals, linear = args[: len(of.inputs)], args[len(of.inputs) :]
     given = tuple(type(c) is not ad.Zero for c in cotangents)
     values = [c for c, g in zip(cotangents, given, strict=True) if g]
-    back = native_call.bind(
-        *primals, *values, called=_pullback(of, moving, given), batch=batch, threads=threads
-    )
+    back = native_call.bind(*primals, *values, called=_pullback(of, moving, given), batch=batch, threads=threads)
     shapes = [shape for (shape, _), m in zip(of.inputs, moving, strict=True) if m]
     shared = [len(x.aval.shape) == len(shape) for x, shape in zip(linear, shapes, strict=True)]
     axes = tuple(range(len(batch)))

@@ -26,8 +26,8 @@ _lock = threading.RLock()
 class Program:
     """A jaxpr and its machine code: flat arrays in, flat arrays out, with or without batch axes.
 
-    Made by `program`, which gives equal jaxprs the same object. The code is compiled, or read from the cache, when it
-    is first needed.
+    Made by `program`, which gives equal jaxprs the same object. The code is compiled, or read from the
+    cache, when it is first needed.
     """
 
     def __init__(self, closed: jex.ClosedJaxpr, key: bytes, target: Target):
@@ -39,6 +39,8 @@ class Program:
         self._sizes = [math.prod(shape) * dtype.itemsize for shape, dtype in self.inputs]
         self.derived: dict[Any, Program] = {}
         """Programs of derivatives, by what they differentiate."""
+        self.tangent_of: tuple[Program, tuple[bool, ...]] | None = None
+        """The program whose change this one computes, and which of its inputs change."""
         self._engine: Any = None
         self._address = 0
         self._call: Any = None
@@ -106,7 +108,7 @@ class Program:
             raise MemoryError("not enough memory for the workspace of a native kernel")
 
     def batch(self, k: int, given: Shape, others: Shape, name: Callable[[int], str]) -> Shape:
-        """The batch axes of an argument of shape `given`, which must be those of the others if they have any."""
+        """The batch axes of an argument of shape `given`; they must be those of the others."""
         shape = self.inputs[k][0]
         extra = len(given) - len(shape)
         if extra <= 0 or given[extra:] != shape:
@@ -134,8 +136,8 @@ def program(closed: jex.ClosedJaxpr, target: Target | None = None) -> Program:
 def _data_address() -> Callable[[np.ndarray], int]:
     """The fastest way to get an array's address that works here.
 
-    The address is the first field of NumPy's array object; reading it there takes a fifth of the time of building
-    `__array_interface__`.
+    The address is the first field of NumPy's array object; reading it there takes a fifth of the time of
+    building `__array_interface__`.
     """
     place = ctypes.c_void_p.from_address
     header = object.__basicsize__

@@ -1,11 +1,12 @@
 """Scheduling: live nodes in order, cut into chunks, with memory places for what outlives a chunk.
 
-LLVM compiles one huge basic block slowly and badly. So each block (straight-line code of a region) is cut into
-chunks of about a thousand operations, each its own function; values needed by another chunk go through slots in
-the workspace, reused after their last use. Small loops stay inside a chunk, with their carries in registers; large
-ones get blocks of their own, with their carries in slots.
+LLVM compiles one huge basic block slowly and badly. So each block (straight-line code of a region) is cut
+into chunks of about a thousand operations, each its own function; values needed by another chunk go
+through slots in the workspace, reused after their last use. Small loops stay inside a chunk, with their
+carries in registers; large ones get blocks of their own, with their carries in slots.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from truesim.native.algebra import Algebra
@@ -149,7 +150,7 @@ class _Scheduler:
         for n in self.order.get(region, ()):
             weight = self.node_weight(n)
             if g.ops[n] == "loop" and g.attrs[n] not in self.inlined:
-                block.items.append(self.nest(g.loops[g.attrs[n]]))  # type: ignore[index]
+                block.items.append(self.nest(g.loops[g.attrs[n]]))
                 chunk = None
                 continue
             if g.ops[n] == "result":
@@ -206,7 +207,7 @@ class _Scheduler:
             region = g.regions[g.loops[region].node]
         return time
 
-    def uses(self, block: Block):  # type: ignore[no-untyped-def]
+    def uses(self, block: Block) -> Iterator[tuple[int, int, int]]:
         """(value, time, region) of every read of a value by the code of a block."""
         g = self.g
         for item in block.items:
@@ -257,7 +258,7 @@ class _Scheduler:
         if g.ops[value] == "result":
             region = g.attrs[g.args[value][0]]
             if region in self.nests:
-                return self.nests[region].loop.carries[g.attrs[value]]  # type: ignore[index]
+                return self.nests[region].loop.carries[g.attrs[value]]
         return value
 
 

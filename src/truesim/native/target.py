@@ -36,9 +36,7 @@ class Target:
     def machine(self) -> llvm.TargetMachine:
         """LLVM's code generator for this CPU."""
         target = llvm.Target.from_triple(self.triple)
-        return target.create_target_machine(
-            cpu=self.cpu, features=self.features, opt=1, reloc="pic", codemodel="small"
-        )
+        return target.create_target_machine(cpu=self.cpu, features=self.features, opt=1, reloc="pic", codemodel="small")
 
 
 @cache

@@ -66,6 +66,6 @@ def memory(element: Scalar, length: int) -> Memory:
 Type = Scalar | Memory
 
 
-def scalar_type(dtype: np.dtype | type | str) -> Scalar | None:
+def scalar_type(dtype: np.dtype) -> Scalar | None:
     """The scalar type of a NumPy dtype, or None when kernels do not handle it."""
-    return _BY_DTYPE.get(np.dtype(dtype))
+    return _BY_DTYPE.get(dtype)

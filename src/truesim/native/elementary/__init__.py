@@ -1,7 +1,7 @@
 """Elementary functions as vector code, accurate to 2 ulp over their whole range.
 
-Each function builds graph nodes for one number in float64. For float32 the same code runs in float64 with shorter
-polynomials and is rounded at the end.
+Each function builds graph nodes for one number in float64. For float32 the same code runs in float64 with
+shorter polynomials and is rounded at the end.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
 
 def apply(graph: Algebra, has_fma: bool, name: str, *args: int) -> int:
     """Node of an elementary function of nodes of one floating-point type."""
-    type = graph.scalar(args[0])
-    scope = Scope(graph, has_fma, short=type is F32)
+    dtype = graph.scalar(args[0])
+    scope = Scope(graph, has_fma, short=dtype is F32)
     numbers = [Number(scope, graph.convert(a, F64)) for a in args]
-    return graph.convert(FUNCTIONS[name](scope, *numbers).node, type)
+    return graph.convert(FUNCTIONS[name](scope, *numbers).node, dtype)

@@ -1,7 +1,8 @@
 """Near-minimax polynomial coefficients, constant term first.
 
-Each list is the weighted minimax polynomial of the function named beside it, found by exchange in high-precision
-arithmetic; `_SHORT` lists serve float32. The comment gives the largest error relative to the whole result.
+Each list is the weighted minimax polynomial of the function named beside it, found by exchange in
+high-precision arithmetic; `_SHORT` lists serve float32. The comment gives the largest error relative to
+the whole result.
 """
 
 SIN = (  # (sin(r)/r - 1) / r^2 in r^2, |r| <= pi/4; error 2^-58

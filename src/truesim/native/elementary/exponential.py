@@ -12,7 +12,7 @@ _LN2_LOW = 1.9082149292705877e-10
 
 
 def _clamped(s: Scope, x: Number, low: float, high: float) -> Number:
-    """x moved into a range, NaN kept."""
+    """X moved into a range, NaN kept."""
     return s.select(x > high, high, s.select(x < low, low, x))
 
 
@@ -32,7 +32,7 @@ def _grown(s: Scope, r: Pair) -> Pair:
 
 
 def _scaled(s: Scope, value: Number, n: Number) -> Number:
-    """value * 2**n, rounded once, for any result in range."""
+    """Value * 2**n, rounded once, for any result in range."""
     first, first_bits = s.nearest(n, 0.5)
     _, second_bits = s.nearest(n - first, 1.0)
     return value * s.power_of_two(first_bits) * s.power_of_two(second_bits)
@@ -46,7 +46,7 @@ def exp_of_pair(s: Scope, x: Number, low: Number) -> Number:
 
 
 def exp(s: Scope, x: Number) -> Number:
-    """e to the power x."""
+    """E to the power x."""
     return exp_of_pair(s, x, s.number(0.0))
 
 
@@ -73,7 +73,7 @@ def _expm1_pair(s: Scope, x: Number) -> Pair:
 
 
 def expm1(s: Scope, x: Number) -> Number:
-    """e to the power x, minus one."""
+    """E to the power x, minus one."""
     high, low = _expm1_pair(s, _clamped(s, x, -50.0, 709.0))
     value = s.select(x > 709.0, exp(s, x), high + low)
     return s.select(x.equals(0.0), x, value)

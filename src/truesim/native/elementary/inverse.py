@@ -34,7 +34,7 @@ def _angle(s: Scope, y: Pair, x: Pair) -> Pair:
 
 
 def _supplement(s: Scope, angle: Pair) -> Pair:
-    """pi minus the angle."""
+    """Pi minus the angle."""
     high, low = s.ordered_sum(s.number(_PI[0]), -angle[0])
     return high, low - angle[1] + _PI[1]
 
@@ -56,9 +56,7 @@ def _moderate(s: Scope, x: Number, y: Number) -> Pair:
     larger = s.select(x > y, x, y)
     scale = s.select(larger > 1e150, 2.0**-600, s.select(larger < 1e-150, 2.0**600, 1.0))
     is_infinite = larger.equals(np.inf)
-    scaled = [
-        s.select(is_infinite, s.select(part.equals(np.inf), 1.0, 0.0), part * scale) for part in (x, y)
-    ]
+    scaled = [s.select(is_infinite, s.select(part.equals(np.inf), 1.0, 0.0), part * scale) for part in (x, y)]
     return s.select(larger.equals(0.0), 1.0, scaled[0]), scaled[1]
 
 

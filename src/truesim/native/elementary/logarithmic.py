@@ -15,7 +15,7 @@ _TWO_THIRDS_LOW = 3.700743415417188e-17
 
 
 def _decomposed(s: Scope, x: Number) -> tuple[Number, Number]:
-    """k and m with x = 2**k m and m in [sqrt(1/2), sqrt(2)), for positive finite x."""
+    """K and m with x = 2**k m and m in [sqrt(1/2), sqrt(2)), for positive finite x."""
     is_small = x < _TINY
     scaled = s.select(is_small, x * 2.0**54, x)
     offset = scaled.bits() - _SQRT_HALF_BITS
@@ -36,7 +36,7 @@ def _small_integer(n: Number) -> Number:
 
 
 def _log_core(s: Scope, k: Number, f: Number, correction: Number) -> Number:
-    """k log(2) + log(1 + f) + correction, for 1 + f in [sqrt(1/2), sqrt(2))."""
+    """K log(2) + log(1 + f) + correction, for 1 + f in [sqrt(1/2), sqrt(2))."""
     half_square = f * f * 0.5
     q = f / (2.0 + f)
     z = q * q
@@ -91,7 +91,7 @@ def _log_pair(s: Scope, x: Number) -> Pair:
 
 
 def pow(s: Scope, x: Number, y: Number) -> Number:  # noqa: A001
-    """x to the power y, with the special cases of the C library."""
+    """X to the power y, with the special cases of the C library."""
     magnitude = abs(x)
     high, low = _log_pair(s, magnitude)
     exponent = _limited(s, y)

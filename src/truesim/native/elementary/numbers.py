@@ -1,8 +1,8 @@
 """A small language for writing elementary functions: exactly rounded operations on graph nodes.
 
-Unlike the program's own arithmetic, none of these operations may be fused or rearranged: the functions rely on the
-rounding of each one. `Scope.fused` is a fused multiply-add where the hardware has it and two operations elsewhere;
-pairs of numbers hold values to twice the precision.
+Unlike the program's own arithmetic, none of these operations may be fused or rearranged: the functions
+rely on the rounding of each one. `Scope.fused` is a fused multiply-add where the hardware has it and two
+operations elsewhere; pairs of numbers hold values to twice the precision.
 """
 
 from collections.abc import Callable
@@ -142,9 +142,9 @@ class Scope:
         self.has_fma = has_fma
         self.short = short
 
-    def number(self, value: Number | float, type: Scalar = F64) -> Number:
+    def number(self, value: Number | float, dtype: Scalar = F64) -> Number:
         """The value as a number."""
-        return value if isinstance(value, Number) else Number(self, self.graph.const(value, type))
+        return value if isinstance(value, Number) else Number(self, self.graph.const(value, dtype))
 
     def boolean(self, value: bool) -> Number:
         """A constant condition."""
@@ -164,7 +164,7 @@ class Scope:
         return (magnitude.bits() | (sign.bits() & -(2**63))).as_float()
 
     def fused(self, a: Number | float, b: Number | float, c: Number | float) -> Number:
-        """a * b + c, with one rounding if the hardware can."""
+        """A * b + c, with one rounding if the hardware can."""
         x, y, z = self.number(a), self.number(b), self.number(c)
         if self.has_fma and not (x.is_literal(0) or y.is_literal(0) or z.is_literal(0)):
             return Number(self, self.graph.fma(x.node, y.node, z.node))
@@ -184,7 +184,7 @@ class Scope:
     # Pairs
 
     def sum(self, a: Number, b: Number) -> Pair:
-        """a + b exactly."""
+        """A + b exactly."""
         total = a + b
         if self.short:
             return total, self.number(0.0)
@@ -192,12 +192,12 @@ class Scope:
         return total, (a - (total - part)) + (b - part)
 
     def ordered_sum(self, a: Number, b: Number) -> Pair:
-        """a + b exactly, when |a| >= |b|."""
+        """A + b exactly, when |a| >= |b|."""
         total = a + b
         return total, self.number(0.0) if self.short else b - (total - a)
 
     def product(self, a: Number, b: Number | float) -> Pair:
-        """a * b exactly."""
+        """A * b exactly."""
         y = self.number(b)
         total = a * y
         if self.short:
@@ -213,7 +213,7 @@ class Scope:
         return high, a - high
 
     def remainder(self, x: Number, n: Number, unit: float) -> Number:
-        """x - n * unit, for an integer n that leaves a remainder less than the unit: exact."""
+        """X - n * unit, for an integer n that leaves a remainder less than the unit: exact."""
         if self.has_fma:
             return Number(self, self.graph.fma((-n).node, self.number(unit).node, x.node))
         full = Scope(self.graph, self.has_fma)
@@ -221,7 +221,7 @@ class Scope:
         return (x - p) - e
 
     def quotient(self, a: Pair, b: Pair) -> Pair:
-        """a / b as a pair."""
+        """A / b as a pair."""
         q = a[0] / b[0]
         if self.short:
             return q, self.number(0.0)

@@ -13,6 +13,8 @@ _HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
 """pi/2 as a sum of three numbers."""
 _USUAL = 2.0**22
 """Up to here the remainder by pi/2 comes from three products."""
+_TINY = 1e-9
+"""Up to here the sine and the tangent round to their argument."""
 _TABLE_START = 1043
 """Smallest biased exponent that needs the table of 2/pi."""
 
@@ -64,7 +66,7 @@ def _pi(precision: int) -> int:
 
 
 def _nearest_float(value: int, precision: int) -> float:
-    """value / 2**precision, to within an ulp."""
+    """Value / 2**precision, to within an ulp."""
     excess = max(value.bit_length() - 64, 0) if value >= 0 else max((-value).bit_length() - 64, 0)
     return float(np.ldexp(float(value >> excess), excess - precision))
 
@@ -116,8 +118,8 @@ def _signed(value: Number, quadrant: Number) -> Number:
     return (value.bits() ^ ((quadrant & 2) << 62)).as_float()
 
 
-def _sine(s: Scope, x: Number, reduction: tuple[Number, Pair], turn: int) -> Number:
-    """Sine of x plus `turn` right angles."""
+def _sine(s: Scope, reduction: tuple[Number, Pair], turn: int) -> Number:
+    """Sine of the reduced argument plus `turn` right angles."""
     bits, r = reduction
     quadrant = bits + turn if turn else bits
     (sh, sl), (ch, cl) = _sine_cosine(s, r)
@@ -130,11 +132,11 @@ def _invalid_to_nan(s: Scope, x: Number, value: Number) -> Number:
 
 
 def _sin_huge(s: Scope, x: Number) -> Number:
-    return _invalid_to_nan(s, x, _sine(s, x, _reduced_huge(s, x), 0))
+    return _invalid_to_nan(s, x, _sine(s, _reduced_huge(s, x), 0))
 
 
 def _cos_huge(s: Scope, x: Number) -> Number:
-    return _invalid_to_nan(s, x, _sine(s, x, _reduced_huge(s, x), 1))
+    return _invalid_to_nan(s, x, _sine(s, _reduced_huge(s, x), 1))
 
 
 def _tan_huge(s: Scope, x: Number) -> Number:
@@ -146,22 +148,26 @@ def _tangent(s: Scope, reduction: tuple[Number, Pair]) -> Number:
     sine, cosine = _sine_cosine(s, r)
     sine, cosine = s.ordered_sum(*sine), s.ordered_sum(*cosine)
     is_even = (quadrant & 1).equals(0)
-    above = tuple(s.select(is_even, a, -b) for a, b in zip(sine, cosine, strict=True))
-    below = tuple(s.select(is_even, b, a) for a, b in zip(sine, cosine, strict=True))
-    high, low = s.quotient(above, below)  # type: ignore[arg-type]
+    above = s.select(is_even, sine[0], -cosine[0]), s.select(is_even, sine[1], -cosine[1])
+    below = s.select(is_even, cosine[0], sine[0]), s.select(is_even, cosine[1], sine[1])
+    high, low = s.quotient(above, below)
     return high + low
 
 
 def sin(s: Scope, x: Number) -> Number:
     """Sine of an angle [rad]."""
-    return s.rare(~(abs(x) < _USUAL), _sine(s, x, _reduced(s, x), 0), x, _sin_huge)
+    usual = _sine(s, _reduced(s, x), 0)
+    usual = s.select(abs(x) < _TINY, x, usual)
+    return s.rare(~(abs(x) < _USUAL), usual, x, _sin_huge)
 
 
 def cos(s: Scope, x: Number) -> Number:
     """Cosine of an angle [rad]."""
-    return s.rare(~(abs(x) < _USUAL), _sine(s, x, _reduced(s, x), 1), x, _cos_huge)
+    return s.rare(~(abs(x) < _USUAL), _sine(s, _reduced(s, x), 1), x, _cos_huge)
 
 
 def tan(s: Scope, x: Number) -> Number:
     """Tangent of an angle [rad]."""
-    return s.rare(~(abs(x) < _USUAL), _tangent(s, _reduced(s, x)), x, _tan_huge)
+    usual = _tangent(s, _reduced(s, x))
+    usual = s.select(abs(x) < _TINY, x, usual)
+    return s.rare(~(abs(x) < _USUAL), usual, x, _tan_huge)

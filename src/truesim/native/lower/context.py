@@ -1,7 +1,7 @@
 """The interpreter that walks a jaxpr and builds the graph, and the registry of its rules."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,6 +19,8 @@ class UnsupportedError(NotImplementedError):
     """A function uses something that native kernels cannot run; use XLA for it instead."""
 
 
+Equation = Any
+"""A `JaxprEqn`; its abstract values are not typed by JAX."""
 Rule = Callable[..., Array | Sequence[Array]]
 
 RULES: dict[str, Rule] = {}
@@ -70,17 +72,17 @@ class Lowering:
                 write(var, value)
         return [self.read(env, v) for v in jaxpr.outvars]
 
-    def read(self, env: dict[jex.Var, Array], atom: jex.Var | jex.Literal) -> Array:
+    def read(self, env: dict[jex.Var, Array], atom: Any) -> Array:
         """Value of a variable or literal."""
         if isinstance(atom, jex.Literal):
-            return self.literal(np.asarray(atom.val, atom.aval.dtype))  # type: ignore[attr-defined]
+            return self.literal(np.asarray(atom.val, atom.aval.dtype))
         return env[atom]
 
     def run_closed(self, closed: jex.ClosedJaxpr, args: Sequence[Array]) -> list[Array]:
         """Values of a closed jaxpr's outputs."""
         return self.run(closed.jaxpr, [self.literal(c) for c in closed.consts], args)
 
-    def equation(self, eqn: jex.JaxprEqn, operands: list[Array]) -> Sequence[Array]:
+    def equation(self, eqn: Equation, operands: list[Array]) -> Sequence[Array]:
         """Values of one equation's outputs."""
         outer = self._location
         here = source_info_util.summarize(eqn.source_info)
@@ -97,7 +99,7 @@ class Lowering:
         return UnsupportedError(f"{problem} in native kernels (from {self._location or 'an unknown line'})")
 
     @contextmanager
-    def active_where(self, condition: int):  # type: ignore[no-untyped-def]
+    def active_where(self, condition: int) -> Iterator[None]:
         """Scope in which only the lanes where `condition` holds are active."""
         outer = self.mask
         self.mask = condition if outer is None else self.graph.logical_and(outer, condition)
@@ -124,23 +126,24 @@ class Lowering:
             array = np.zeros(array.shape, bool)
         return constant(self.graph, array, self.type_of(array))
 
-    def elements(self, nodes: Nodes, type: Scalar) -> Elements:
+    def elements(self, nodes: Nodes, dtype: Scalar) -> Elements:
         """Array made of the given nodes."""
-        return Elements(self.graph, np.asarray(nodes, dtype=np.int64), type)
+        return Elements(self.graph, np.asarray(nodes, dtype=np.int64), dtype)
 
-    def rowwise(self, shape: Shape, type: Scalar, build: Callable[..., Nodes], *operands: Array) -> Array:
+    def rowwise(self, shape: Shape, dtype: Scalar, build: Callable[..., Nodes], *operands: Array) -> Array:
         """Array built from operands with the same first axis, by rows if large, else at once.
 
-        `build` maps the nodes of one entry of each operand (or of whole operands: then arrays have one more
-        leading axis) to the nodes of the result. It must treat leading axes alike, as elementwise functions do.
+        `build` maps the nodes of one entry of each operand (or of whole operands: then arrays have one
+        more leading axis) to the nodes of the result. It must treat leading axes alike, as elementwise
+        functions do.
         """
         if not is_large(shape):
-            return self.elements(np.broadcast_to(build(*(x.nodes() for x in operands)), shape), type)
+            return self.elements(np.broadcast_to(build(*(x.nodes() for x in operands)), shape), dtype)
 
         def row(index: int) -> Nodes:
             return build(*(x.row(index) if len(x.shape) == len(shape) else x.nodes() for x in operands))
 
-        return Rows(self.graph, shape, type, row)
+        return Rows(self.graph, shape, dtype, row)
 
 
 def map_nodes(f: Callable[..., int], *arrays: Nodes) -> Nodes:

@@ -1,14 +1,16 @@
 """Rules of control flow: calls are inlined, loops become native loops, branches become selects."""
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jax.extend import core as jex
 
 from truesim.native.graph import Loop
-from truesim.native.lower.context import Lowering, map_nodes, rule
+from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
 from truesim.native.lower.values import Array, InMemory, Nodes, Rows, is_large, store_row
 from truesim.native.types import BOOL, I32, Scalar
 
@@ -20,7 +22,7 @@ _UNROLLED = 256
     "jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint", "remat", "custom_jvp_call",
     "custom_vjp_call", "custom_vjp_call_jaxpr", "custom_lin", "xla_call",
 )  # fmt: skip
-def _call(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> list[Array]:
+def _call(low: Lowering, eqn: Equation, *operands: Array) -> list[Array]:
     inner = next(eqn.params[k] for k in ("jaxpr", "call_jaxpr", "fun_jaxpr") if k in eqn.params)
     if isinstance(inner, jex.ClosedJaxpr):
         return low.run_closed(inner, operands)
@@ -28,7 +30,7 @@ def _call(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> list[Array]:
 
 
 @rule("custom_linear_solve")
-def _custom_linear_solve(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> list[Array]:
+def _custom_linear_solve(low: Lowering, eqn: Equation, *operands: Array) -> list[Array]:
     lengths = eqn.params["const_lengths"]
     skipped = lengths.matvec + lengths.vecmat
     consts = operands[skipped : skipped + lengths.solve]
@@ -37,7 +39,7 @@ def _custom_linear_solve(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> 
 
 
 @rule("cond")
-def _cond(low: Lowering, eqn: jex.JaxprEqn, which: Array, *operands: Array) -> list[Array]:
+def _cond(low: Lowering, eqn: Equation, which: Array, *operands: Array) -> list[Array]:
     g, branches = low.graph, eqn.params["branches"]
     index = g.convert(which.scalar(), I32)
     value = g.values[index]
@@ -125,12 +127,7 @@ class Carried:
         """(start, step) of an integer carry that grows by a constant."""
         g = self.low.graph
         start = g.values[first]
-        if (
-            start is None
-            or g.scalar(first).kind != "int"
-            or g.ops[after] != "add"
-            or here not in g.args[after]
-        ):
+        if start is None or g.scalar(first).kind != "int" or g.ops[after] != "add" or here not in g.args[after]:
             return None
         (other,) = [a for a in g.args[after] if a != here] or [here]
         step = g.values[other]
@@ -162,7 +159,7 @@ class Carried:
 
 
 @rule("scan")
-def _scan(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> list[Array]:
+def _scan(low: Lowering, eqn: Equation, *operands: Array) -> list[Array]:
     p = eqn.params
     consts, carry, xs = _split(operands, p["num_consts"], p["num_carry"])
     length, body = p["length"], p["jaxpr"]
@@ -183,32 +180,32 @@ def _scan(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> list[Array]:
     carried.end(loop, nexts)
     rows = [y.nodes() for y in ys]
     types = [y.type for y in ys]
-    stacks = [_stacked(low, loop, index, row, type) for row, type in zip(rows, types, strict=True)]
+    stacks = [_stacked(low, loop, index, row, dtype) for row, dtype in zip(rows, types, strict=True)]
     g.end_loop(loop)
     return [*carried.results(loop), *(finish() for finish in stacks)]
 
 
 def _split(operands: Sequence[Array], *counts: int) -> list[Sequence[Array]]:
     bounds = np.cumsum([0, *counts])
-    parts = [operands[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    parts = [operands[a:b] for a, b in itertools.pairwise(bounds)]
     return [*parts, operands[bounds[-1] :]]
 
 
-def _stacked(low: Lowering, loop: Loop, index: int, row: Nodes, type: Scalar):  # type: ignore[no-untyped-def]
+def _stacked(low: Lowering, loop: Loop, index: int, row: Nodes, dtype: Scalar) -> Callable[[], Array]:
     """A function giving the stacked array once the loop is closed."""
     g = low.graph
     assert loop.trips is not None
     shape = (loop.trips, *row.shape)
     if all(g.depth[g.regions[n]] < g.depth[loop.region] for n in row.reshape(-1).tolist()):
         if is_large(shape):
-            return lambda: Rows(g, shape, type, lambda _: row)
-        return lambda: low.elements(np.broadcast_to(row, shape), type)
-    k = store_row(g, loop, index, row, shape, type)
-    return lambda: InMemory(g, g.stacked(loop, k), shape, type)
+            return lambda: Rows(g, shape, dtype, lambda _: row)
+        return lambda: low.elements(np.broadcast_to(row, shape), dtype)
+    k = store_row(g, loop, index, row, shape, dtype)
+    return lambda: InMemory(g, g.stacked(loop, k), shape, dtype)
 
 
 def _unrolled_scan(
-    low: Lowering, eqn: jex.JaxprEqn, consts: Sequence[Array], carry: Sequence[Array], xs: Sequence[Array]
+    low: Lowering, eqn: Equation, consts: Sequence[Array], carry: Sequence[Array], xs: Sequence[Array]
 ) -> list[Array]:
     p, g = eqn.params, low.graph
     order = range(p["length"])[::-1] if p["reverse"] else range(p["length"])
@@ -225,14 +222,14 @@ def _unrolled_scan(
     return [*carry, *stacked]
 
 
-def scalar_work(jaxpr: jex.Jaxpr) -> int:
+def scalar_work(jaxpr: Any) -> int:
     """Rough number of scalar operations in a jaxpr, nested ones included."""
     total = 0
     for eqn in jaxpr.eqns:
-        inner = [j for p in eqn.params.values() for j in (p if isinstance(p, tuple) else (p,))]
-        nested = [getattr(j, "jaxpr", j) for j in inner if isinstance(j, jex.ClosedJaxpr | jex.Jaxpr)]
+        parameters = [j for p in eqn.params.values() for j in (p if isinstance(p, tuple) else (p,))]
+        nested = [getattr(j, "jaxpr", j) for j in parameters if isinstance(j, jex.ClosedJaxpr | jex.Jaxpr)]
         length = eqn.params.get("length", 1) if eqn.primitive.name == "scan" else 1
-        total += length * sum(scalar_work(j) for j in nested)
+        total += length * sum(map(scalar_work, nested))
         if not nested:
             total += sum(math.prod(v.aval.shape) for v in eqn.outvars)
         if eqn.primitive.name == "while":
@@ -241,7 +238,7 @@ def scalar_work(jaxpr: jex.Jaxpr) -> int:
 
 
 @rule("while")
-def _while(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> list[Array]:
+def _while(low: Lowering, eqn: Equation, *operands: Array) -> list[Array]:
     """A loop that runs while any lane is active; the others keep their values.
 
     Under `vmap` the predicate has axes of its own: then every entry along them stops by itself too.

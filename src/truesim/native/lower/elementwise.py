@@ -3,18 +3,17 @@
 from collections.abc import Callable
 
 import numpy as np
-from jax.extend import core as jex
 
 from truesim.native import elementary
 from truesim.native.algebra import Algebra
-from truesim.native.lower.context import Lowering, map_nodes, rule
+from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
 from truesim.native.lower.values import Array, Nodes
 from truesim.native.types import BOOL, I8, I16, I32, I64, Scalar
 
 Operation = Callable[..., int]
 
 
-def elementwise(low: Lowering, eqn: jex.JaxprEqn, f: Operation, operands: tuple[Array, ...]) -> Array:
+def elementwise(low: Lowering, eqn: Equation, f: Operation, operands: tuple[Array, ...]) -> Array:
     """Array of `f` on every element."""
     aval = eqn.outvars[0].aval
     build: Callable[..., Nodes] = lambda *nodes: map_nodes(f, *nodes)  # noqa: E731
@@ -22,7 +21,7 @@ def elementwise(low: Lowering, eqn: jex.JaxprEqn, f: Operation, operands: tuple[
 
 
 def _register(name: str, make: Callable[[Algebra], Operation]) -> None:
-    def lowered(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> Array:
+    def lowered(low: Lowering, eqn: Equation, *operands: Array) -> Array:
         return elementwise(low, eqn, make(low.graph), operands)
 
     rule(name)(lowered)
@@ -34,12 +33,12 @@ def _logical_xor(g: Algebra) -> Operation:
 
 def _sign(g: Algebra) -> Operation:
     def sign(a: int) -> int:
-        type = g.scalar(a)
-        zero, one = g.const(0, type), g.const(1, type)
+        dtype = g.scalar(a)
+        zero, one = g.const(0, dtype), g.const(1, dtype)
         positive = g.compare("gt", a, zero)
-        if type.kind == "uint":
+        if dtype.kind == "uint":
             return g.select(positive, one, zero)
-        negative = g.select(g.compare("lt", a, zero), g.const(-1, type), a if type.kind == "float" else zero)
+        negative = g.select(g.compare("lt", a, zero), g.const(-1, dtype), a if dtype.kind == "float" else zero)
         return g.select(positive, one, negative)
 
     return sign
@@ -55,12 +54,12 @@ def _square(g: Algebra) -> Operation:
 
 def _next_after(g: Algebra) -> Operation:
     def next_after(a: int, b: int) -> int:
-        type = g.scalar(a)
-        bits = I64 if type.bits == 64 else I32
-        zero, smallest = g.const(0, type), g.bitcast(g.const(1, bits), type)
+        dtype = g.scalar(a)
+        bits = I64 if dtype.bits == 64 else I32
+        zero, smallest = g.const(0, dtype), g.bitcast(g.const(1, bits), dtype)
         away = g.compare("eq", g.compare("gt", b, a), g.compare("gt", a, zero))
         step = g.select(away, g.const(1, bits), g.const(-1, bits))
-        moved = g.bitcast(g.apply("add", g.bitcast(a, bits), step), type)
+        moved = g.bitcast(g.apply("add", g.bitcast(a, bits), step), dtype)
         from_zero = g.select(g.compare("gt", b, a), smallest, g.neg(smallest))
         moved = g.select(g.compare("eq", a, zero), from_zero, moved)
         moved = g.select(g.compare("eq", a, b), b, moved)
@@ -110,21 +109,21 @@ for _name, _make in _OPERATIONS.items():
 
 
 @rule(*elementary.FUNCTIONS)
-def _elementary(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> Array:
+def _elementary(low: Lowering, eqn: Equation, *operands: Array) -> Array:
     g, name = low.graph, eqn.primitive.name
-    type = low.type_of(eqn.outvars[0].aval)
+    dtype = low.type_of(eqn.outvars[0].aval)
 
     def function(*nodes: int) -> int:
-        return elementary.apply(g, low.has_fma, name, *(g.convert(n, type) for n in nodes))
+        return elementary.apply(g, low.has_fma, name, *(g.convert(n, dtype) for n in nodes))
 
     return elementwise(low, eqn, function, operands)
 
 
 @rule("lt_to", "le_to")
-def _total_order(low: Lowering, eqn: jex.JaxprEqn, a: Array, b: Array) -> Array:
+def _total_order(low: Lowering, eqn: Equation, a: Array, b: Array) -> Array:
     """Comparison in which -0 < 0 and NaN is the largest, as sorting uses."""
-    g, type = low.graph, a.type
-    if type.kind != "float":
+    g, dtype = low.graph, a.type
+    if dtype.kind != "float":
         return elementwise(low, eqn, lambda x, y: g.compare(eqn.primitive.name[:2], x, y), (a, b))
     op = eqn.primitive.name[:2]
     return elementwise(low, eqn, lambda x, y: g.compare(op, total_key(g, x), total_key(g, y)), (a, b))
@@ -132,19 +131,19 @@ def _total_order(low: Lowering, eqn: jex.JaxprEqn, a: Array, b: Array) -> Array:
 
 def total_key(g: Algebra, x: int) -> int:
     """Integer whose order is the total order of the floating-point number (itself for other types)."""
-    type = g.scalar(x)
-    if type is BOOL:
+    dtype = g.scalar(x)
+    if dtype is BOOL:
         return g.convert(x, I32)
-    if type.kind != "float":
+    if dtype.kind != "float":
         return x
-    bits = I64 if type.bits == 64 else I32
+    bits = I64 if dtype.bits == 64 else I32
     raw = g.bitcast(x, bits)
     flipped = g.apply("xor", raw, g.const(np.iinfo(bits.dtype).max, bits))
     return g.select(g.compare("lt", raw, g.const(0, bits)), flipped, raw)
 
 
 @rule("integer_pow")
-def _integer_pow(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+def _integer_pow(low: Lowering, eqn: Equation, x: Array) -> Array:
     g, exponent = low.graph, eqn.params["y"]
 
     def power(a: int) -> int:
@@ -159,13 +158,13 @@ def _integer_pow(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
 
 
 @rule("round")
-def _round(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+def _round(low: Lowering, eqn: Equation, x: Array) -> Array:
     to_even = int(eqn.params["rounding_method"]) == 1
     return elementwise(low, eqn, lambda a: low.graph.apply("round" if to_even else "round_away", a), (x,))
 
 
 @rule("select_n")
-def _select_n(low: Lowering, eqn: jex.JaxprEqn, which: Array, *cases: Array) -> Array:
+def _select_n(low: Lowering, eqn: Equation, which: Array, *cases: Array) -> Array:
     g = low.graph
 
     def choose(w: int, *options: int) -> int:
@@ -180,30 +179,30 @@ def _select_n(low: Lowering, eqn: jex.JaxprEqn, which: Array, *cases: Array) -> 
 
 
 @rule("clamp")
-def _clamp(low: Lowering, eqn: jex.JaxprEqn, low_limit: Array, x: Array, high_limit: Array) -> Array:
+def _clamp(low: Lowering, eqn: Equation, low_limit: Array, x: Array, high_limit: Array) -> Array:
     g = low.graph
     return elementwise(low, eqn, lambda a, b, c: g.minimum(g.maximum(b, a), c), (low_limit, x, high_limit))
 
 
 @rule("convert_element_type")
-def _convert(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
-    type = low.type_of(eqn.outvars[0].aval)
-    if type is x.type:
+def _convert(low: Lowering, eqn: Equation, x: Array) -> Array:
+    dtype = low.type_of(eqn.outvars[0].aval)
+    if dtype is x.type:
         return x
-    return elementwise(low, eqn, lambda a: low.graph.convert(a, type), (x,))
+    return elementwise(low, eqn, lambda a: low.graph.convert(a, dtype), (x,))
 
 
 @rule("bitcast_convert_type")
-def _bitcast(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
-    type = low.type_of(eqn.outvars[0].aval)
-    return elementwise(low, eqn, lambda a: low.graph.bitcast(a, type), (x,))
+def _bitcast(low: Lowering, eqn: Equation, x: Array) -> Array:
+    dtype = low.type_of(eqn.outvars[0].aval)
+    return elementwise(low, eqn, lambda a: low.graph.bitcast(a, dtype), (x,))
 
 
 @rule("copy", "copy_p", "stop_gradient", "name", "optimization_barrier", "reduce_precision", "pvary")
-def _identity(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> list[Array]:
+def _identity(low: Lowering, eqn: Equation, *operands: Array) -> list[Array]:
     return list(operands)
 
 
-def signed_of_width(type: Scalar) -> Scalar:
+def signed_of_width(dtype: Scalar) -> Scalar:
     """The signed integer type as wide as the given type."""
-    return {8: I8, 16: I16, 32: I32, 64: I64}[type.bits]
+    return {8: I8, 16: I16, 32: I32, 64: I64}[dtype.bits]

@@ -1,12 +1,12 @@
 """Rules of small dense linear algebra: Cholesky, LU and triangular solves, fully unrolled."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
-from jax.extend import core as jex
 
 from truesim.native.algebra import Algebra
-from truesim.native.lower.context import Lowering, map_nodes, rule
+from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
 from truesim.native.lower.values import Array, Nodes
 from truesim.native.types import I32, Scalar
 
@@ -16,7 +16,7 @@ def _matrices(x: Array) -> Nodes:
     return x.nodes().reshape(math.prod(x.shape[:-2]), *x.shape[-2:])
 
 
-def _over_matrices(low: Lowering, x: Array, f, *others: Array) -> Array:  # type: ignore[no-untyped-def]
+def _over_matrices(low: Lowering, x: Array, f: Callable[..., Nodes], *others: Array) -> Array:
     """`f` applied to the trailing matrices of the operands, for every leading index."""
     stacks = [_matrices(a) for a in (x, *others)]
     results = np.array([f(*matrices) for matrices in zip(*stacks, strict=True)], dtype=np.int64)
@@ -30,7 +30,7 @@ def _subtract_products(g: Algebra, start: int, left: list[int], right: list[int]
 
 
 @rule("cholesky")
-def _cholesky(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+def _cholesky(low: Lowering, eqn: Equation, x: Array) -> Array:
     g = low.graph
 
     def factor(a: Nodes) -> Nodes:
@@ -49,12 +49,12 @@ def _cholesky(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
 
 def _finite_or_nan(low: Lowering, factors: Array) -> Array:
     """Matrices that are all NaN where the factorisation failed, as LAPACK's caller reports it."""
-    g, type = low.graph, factors.type
+    g, dtype = low.graph, factors.type
 
     def mark(matrix: Nodes) -> Nodes:
         last = int(matrix[-1, -1])
         failed = g.compare("ne", last, last)
-        nan = g.const(np.nan, type)
+        nan = g.const(np.nan, dtype)
         size = len(matrix)
         below = np.tril(np.ones((size, size), bool))
         marked = map_nodes(lambda n: g.select(failed, nan, n), matrix)
@@ -64,7 +64,7 @@ def _finite_or_nan(low: Lowering, factors: Array) -> Array:
 
 
 @rule("triangular_solve")
-def _triangular_solve(low: Lowering, eqn: jex.JaxprEqn, a: Array, b: Array) -> Array:
+def _triangular_solve(low: Lowering, eqn: Equation, a: Array, b: Array) -> Array:
     p, g = eqn.params, low.graph
 
     def solve(matrix: Nodes, right: Nodes) -> Nodes:
@@ -94,7 +94,7 @@ def _substituted(g: Algebra, a: Nodes, b: Nodes, lower: bool, unit: bool) -> Nod
 
 
 @rule("lu")
-def _lu(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> list[Array]:
+def _lu(low: Lowering, eqn: Equation, x: Array) -> list[Array]:
     """LU factors with partial pivoting; each lane chooses its own pivots."""
     pivot_type, permutation_type = (low.type_of(v.aval) for v in eqn.outvars[1:])
     batch, (m, n) = x.shape[:-2], x.shape[-2:]
@@ -103,9 +103,7 @@ def _lu(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> list[Array]:
     convert = low.graph.convert
     return [
         low.elements(factors.reshape(x.shape), x.type),
-        low.elements(
-            map_nodes(lambda k: convert(k, pivot_type), pivots).reshape(*batch, min(m, n)), pivot_type
-        ),
+        low.elements(map_nodes(lambda k: convert(k, pivot_type), pivots).reshape(*batch, min(m, n)), pivot_type),
         low.elements(
             map_nodes(lambda k: convert(k, permutation_type), permutations).reshape(*batch, m),
             permutation_type,
@@ -113,12 +111,12 @@ def _lu(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> list[Array]:
     ]
 
 
-def _pivoted(g: Algebra, a: Nodes, type: Scalar) -> tuple[Nodes, list[int], list[int]]:
+def _pivoted(g: Algebra, a: Nodes, dtype: Scalar) -> tuple[Nodes, list[int], list[int]]:
     """Factors (in place), pivots and permutation of one matrix."""
     m, n = a.shape
     permutation = [g.const(k, I32) for k in range(m)]
     pivots: list[int] = []
-    zero = g.const(0, type)
+    zero = g.const(0, dtype)
     for k in range(min(m, n)):
         best, where = g.abs(int(a[k, k])), g.const(k, I32)
         for i in range(k + 1, m):

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jax.extend import core as jex
 
-from truesim.native.lower.context import Lowering, map_nodes, rule
+from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
 from truesim.native.lower.values import Array, Nodes, Rows, Shape
 from truesim.native.types import BOOL, I32
 
@@ -87,11 +86,9 @@ def flat_place(low: Lowering, starts: Sequence[int], strides: Sequence[int]) -> 
 
 
 @rule("dynamic_slice")
-def _dynamic_slice(low: Lowering, eqn: jex.JaxprEqn, x: Array, *starts: Array) -> Array:
+def _dynamic_slice(low: Lowering, eqn: Equation, x: Array, *starts: Array) -> Array:
     sizes = tuple(eqn.params["slice_sizes"])
-    places = [
-        clamped_start(low, s.scalar(), n, size) for s, n, size in zip(starts, x.shape, sizes, strict=True)
-    ]
+    places = [clamped_start(low, s.scalar(), n, size) for s, n, size in zip(starts, x.shape, sizes, strict=True)]
     return low.elements(window(low, x, places, sizes), x.type)
 
 
@@ -102,10 +99,10 @@ def in_bounds(low: Lowering, starts: Sequence[int | None], shape: Shape, sizes: 
     for start, n, size in zip(starts, shape, sizes, strict=True):
         if start is None:
             continue
-        type = g.scalar(start)
-        if type.kind != "uint":
-            inside = g.logical_and(inside, g.compare("ge", start, g.const(0, type)))
-        inside = g.logical_and(inside, g.compare("le", start, g.const(n - size, type)))
+        dtype = g.scalar(start)
+        if dtype.kind != "uint":
+            inside = g.logical_and(inside, g.compare("ge", start, g.const(0, dtype)))
+        inside = g.logical_and(inside, g.compare("le", start, g.const(n - size, dtype)))
     return inside
 
 
@@ -130,7 +127,7 @@ class Placement:
 
 
 @rule("gather")
-def _gather(low: Lowering, eqn: jex.JaxprEqn, x: Array, indices: Array) -> Array:
+def _gather(low: Lowering, eqn: Equation, x: Array, indices: Array) -> Array:
     """Windows of `x` at the places listed in `indices` (last axis), as in lax.gather."""
     g, p, aval = low.graph, eqn.params, eqn.outvars[0].aval
     dims, sizes = p["dimension_numbers"], tuple(int(s) for s in p["slice_sizes"])

@@ -1,13 +1,13 @@
 """Rules of reductions and cumulative operations."""
 
+import itertools
 import math
 from collections.abc import Callable
 from functools import reduce
 
 import numpy as np
-from jax.extend import core as jex
 
-from truesim.native.lower.context import Lowering, map_nodes, rule
+from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
 from truesim.native.lower.values import Array, Nodes, Rows, is_large
 from truesim.native.types import I32, Scalar
 
@@ -27,22 +27,18 @@ def _combine(low: Lowering, name: str) -> Combine:
     }[name]
 
 
-def neutral(name: str, type: Scalar) -> object:
+def neutral(name: str, dtype: Scalar) -> object:
     """The value that changes nothing when combined by the named reduction."""
     if name in ("max", "min"):
-        if type.kind == "float":
+        if dtype.kind == "float":
             return -np.inf if name == "max" else np.inf
-        if type.kind == "bool":
+        if dtype.kind == "bool":
             return name == "min"
-        limits = np.iinfo(type.dtype)
+        limits = np.iinfo(dtype.dtype)
         return limits.min if name == "max" else limits.max
     if name == "and":
         return (
-            True
-            if type.kind == "bool"
-            else type.dtype.type(0) - 1
-            if type.kind == "int"
-            else ~type.dtype.type(0)
+            True if dtype.kind == "bool" else dtype.dtype.type(0) - 1 if dtype.kind == "int" else ~dtype.dtype.type(0)
         )
     return 1 if name == "prod" else 0
 
@@ -80,46 +76,46 @@ def reduced(low: Lowering, x: Array, name: str, axes: tuple[int, ...]) -> Array:
 
 
 @rule("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or", "reduce_xor")
-def _reduce(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+def _reduce(low: Lowering, eqn: Equation, x: Array) -> Array:
     return reduced(low, x, eqn.primitive.name.removeprefix("reduce_"), tuple(eqn.params["axes"]))
 
 
 @rule("argmax", "argmin")
-def _arg_extremum(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+def _arg_extremum(low: Lowering, eqn: Equation, x: Array) -> Array:
     g = low.graph
     (axis,) = eqn.params["axes"]
-    type = low.type_of(eqn.outvars[0].aval)
+    dtype = low.type_of(eqn.outvars[0].aval)
     better = "gt" if eqn.primitive.name == "argmax" else "lt"
     candidates = np.moveaxis(x.nodes(), axis, 0)
 
     def first(*column: int) -> int:
-        best, where = column[0], g.const(0, type)
+        best, where = column[0], g.const(0, dtype)
         for k, value in enumerate(column[1:], 1):
             wins = g.compare(better, value, best)
             if x.type.kind == "float":
                 wins = g.logical_or(wins, g.compare("ne", value, value))
                 wins = g.logical_and(wins, g.compare("eq", best, best))
-            best, where = g.select(wins, value, best), g.select(wins, g.const(k, type), where)
+            best, where = g.select(wins, value, best), g.select(wins, g.const(k, dtype), where)
         return where
 
-    return low.elements(map_nodes(first, *candidates), type)
+    return low.elements(map_nodes(first, *candidates), dtype)
 
 
 @rule("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
-def _cumulative(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+def _cumulative(low: Lowering, eqn: Equation, x: Array) -> Array:
     name, axis = eqn.primitive.name.removeprefix("cum"), eqn.params["axis"]
     if name == "logsumexp":
         raise low.unsupported("the primitive `cumlogsumexp` is not supported")
     f = _combine(low, name)
     nodes = np.moveaxis(x.nodes(), axis, 0).copy()
     order = range(len(nodes))[::-1] if eqn.params["reverse"] else range(len(nodes))
-    for before, here in zip(order, order[1:], strict=False):
+    for before, here in itertools.pairwise(order):
         nodes[here] = map_nodes(f, nodes[before], nodes[here])
     return low.elements(np.moveaxis(nodes, 0, axis), x.type)
 
 
 @rule("reduce_window_sum", "reduce_window_max", "reduce_window_min")
-def _reduce_window(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+def _reduce_window(low: Lowering, eqn: Equation, x: Array) -> Array:
     name, p = eqn.primitive.name.removeprefix("reduce_window_"), eqn.params
     start = low.graph.const(neutral(name, x.type), x.type)
     if any(d != 1 for d in p["base_dilation"]):
@@ -137,7 +133,7 @@ def _reduce_window(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
 
 
 @rule("platform_index")
-def _platform_index(low: Lowering, eqn: jex.JaxprEqn) -> Array:
+def _platform_index(low: Lowering, eqn: Equation) -> Array:
     platforms = eqn.params["platforms"]
     chosen = next(k for k, names in enumerate(platforms) if names is None or "cpu" in names)
     return low.elements(np.array(low.graph.const(chosen, I32)), I32)

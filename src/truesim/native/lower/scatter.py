@@ -3,9 +3,8 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jax.extend import core as jex
 
-from truesim.native.lower.context import Lowering, map_nodes, rule
+from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
 from truesim.native.lower.indexing import Placement, clamped_start, in_bounds
 from truesim.native.lower.values import Array, Nodes, Rows, is_large
 from truesim.native.types import BOOL, I32
@@ -14,7 +13,7 @@ Combine = Callable[[int, int], int]
 
 
 @rule("scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max", "scatter-sub")
-def _scatter(low: Lowering, eqn: jex.JaxprEqn, x: Array, indices: Array, updates: Array) -> Array:
+def _scatter(low: Lowering, eqn: Equation, x: Array, indices: Array, updates: Array) -> Array:
     """`x` with windows at the places listed in `indices` combined with `updates`, as in lax.scatter."""
     g, p = low.graph, eqn.params
     dims = p["dimension_numbers"]
@@ -59,9 +58,7 @@ def _combine(low: Lowering, name: str) -> Combine:
     }[name]
 
 
-def write(
-    low: Lowering, target: Nodes, starts: Sequence[int], patch: Nodes, how: tuple[Combine, int]
-) -> None:
+def write(low: Lowering, target: Nodes, starts: Sequence[int], patch: Nodes, how: tuple[Combine, int]) -> None:
     """Combine `patch` into `target`, in place, at a window whose start may differ between lanes."""
     g = low.graph
     combine, inside = how
@@ -77,18 +74,13 @@ def write(
         for _, condition in chosen:
             here = g.logical_and(here, condition)
         cut = tuple(slice(k, k + size) for (k, _), size in zip(chosen, patch.shape, strict=True))
-        target[cut] = map_nodes(
-            lambda old, new, here=here: g.select(here, combine(old, new), old), target[cut], patch
-        )
+        target[cut] = map_nodes(lambda old, new, here=here: g.select(here, combine(old, new), old), target[cut], patch)
 
 
 @rule("dynamic_update_slice")
-def _dynamic_update_slice(low: Lowering, eqn: jex.JaxprEqn, x: Array, update: Array, *starts: Array) -> Array:
+def _dynamic_update_slice(low: Lowering, eqn: Equation, x: Array, update: Array, *starts: Array) -> Array:
     g = low.graph
-    places = [
-        clamped_start(low, s.scalar(), n, size)
-        for s, n, size in zip(starts, x.shape, update.shape, strict=True)
-    ]
+    places = [clamped_start(low, s.scalar(), n, size) for s, n, size in zip(starts, x.shape, update.shape, strict=True)]
     if is_large(x.shape) and update.shape[0] == 1 and all(g.is_const(p, 0) for p in places[1:]):
         return _with_row(low, x, places[0], update)
     result = x.nodes().copy()

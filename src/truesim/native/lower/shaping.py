@@ -1,9 +1,8 @@
 """Rules of primitives that only move elements: most cost nothing at run time."""
 
 import numpy as np
-from jax.extend import core as jex
 
-from truesim.native.lower.context import Lowering, rule
+from truesim.native.lower.context import Equation, Lowering, rule
 from truesim.native.lower.values import Array, InMemory, Nodes, Rows, Shape, is_large
 from truesim.native.types import I32
 
@@ -18,12 +17,12 @@ def reshaped(low: Lowering, x: Array, shape: Shape) -> Array:
 
 
 @rule("reshape", "squeeze", "expand_dims")
-def _reshape(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+def _reshape(low: Lowering, eqn: Equation, x: Array) -> Array:
     return reshaped(low, x, eqn.outvars[0].aval.shape)
 
 
 @rule("broadcast_in_dim")
-def _broadcast_in_dim(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+def _broadcast_in_dim(low: Lowering, eqn: Equation, x: Array) -> Array:
     shape, dims = tuple(eqn.params["shape"]), eqn.params["broadcast_dimensions"]
 
     def spread(nodes: Nodes, keep: list[int], target: Shape) -> Nodes:
@@ -46,7 +45,7 @@ def _broadcast_in_dim(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
 
 
 @rule("transpose")
-def _transpose(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+def _transpose(low: Lowering, eqn: Equation, x: Array) -> Array:
     permutation = eqn.params["permutation"]
     if is_large(x.shape) and permutation[0] == 0:
         inner = [p - 1 for p in permutation[1:]]
@@ -72,7 +71,7 @@ def _transposed_in_memory(low: Lowering, x: Array, permutation: tuple[int, ...])
 
 
 @rule("slice")
-def _slice(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+def _slice(low: Lowering, eqn: Equation, x: Array) -> Array:
     starts, limits = eqn.params["start_indices"], eqn.params["limit_indices"]
     strides = eqn.params["strides"] or (1,) * len(starts)
     cut = tuple(slice(a, b, s) for a, b, s in zip(starts, limits, strides, strict=True))
@@ -91,7 +90,7 @@ def _slice(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
 
 
 @rule("rev")
-def _reverse(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+def _reverse(low: Lowering, eqn: Equation, x: Array) -> Array:
     dims, g = eqn.params["dimensions"], low.graph
     if not is_large(x.shape):
         return low.elements(np.flip(x.nodes(), dims), x.type)
@@ -105,27 +104,23 @@ def _reverse(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
 
 
 @rule("concatenate")
-def _concatenate(low: Lowering, eqn: jex.JaxprEqn, *parts: Array) -> Array:
+def _concatenate(low: Lowering, eqn: Equation, *parts: Array) -> Array:
     axis, shape = eqn.params["dimension"], eqn.outvars[0].aval.shape
     parts = tuple(p for p in parts if p.size)
     if len(parts) == 1:
         return parts[0]
     if is_large(shape) and axis > 0:
-        return Rows(
-            low.graph, shape, parts[0].type, lambda i: np.concatenate([p.row(i) for p in parts], axis - 1)
-        )
-    type = low.type_of(eqn.outvars[0].aval)
+        return Rows(low.graph, shape, parts[0].type, lambda i: np.concatenate([p.row(i) for p in parts], axis - 1))
+    dtype = low.type_of(eqn.outvars[0].aval)
     nodes = [p.nodes() for p in parts] or [np.zeros(shape, np.int64)]
-    return low.elements(np.concatenate(nodes, axis), type)
+    return low.elements(np.concatenate(nodes, axis), dtype)
 
 
 @rule("pad")
-def _pad(low: Lowering, eqn: jex.JaxprEqn, x: Array, fill: Array) -> Array:
+def _pad(low: Lowering, eqn: Equation, x: Array, fill: Array) -> Array:
     config, shape = eqn.params["padding_config"], eqn.outvars[0].aval.shape
     if is_large(shape) and config[0] == (0, 0, 0):
-        return Rows(
-            low.graph, shape, x.type, lambda i: _padded(x.row(i), fill.scalar(), config[1:], shape[1:])
-        )
+        return Rows(low.graph, shape, x.type, lambda i: _padded(x.row(i), fill.scalar(), config[1:], shape[1:]))
     return low.elements(_padded(x.nodes(), fill.scalar(), config, shape), x.type)
 
 
@@ -142,43 +137,43 @@ def _padded(nodes: Nodes, fill: int, config: tuple[tuple[int, int, int], ...], s
 
 
 @rule("iota")
-def _iota(low: Lowering, eqn: jex.JaxprEqn) -> Array:
+def _iota(low: Lowering, eqn: Equation) -> Array:
     shape, d = eqn.params["shape"], eqn.params["dimension"]
-    type = low.type_of(eqn.outvars[0].aval)
+    dtype = low.type_of(eqn.outvars[0].aval)
     if is_large(shape) and d == 0:
         g = low.graph
-        return Rows(g, shape, type, lambda i: np.full(shape[1:], g.convert(g.splat(i, I32), type)))
+        return Rows(g, shape, dtype, lambda i: np.full(shape[1:], g.convert(g.splat(i, I32), dtype)))
     aligned = np.arange(shape[d]).reshape([-1 if k == d else 1 for k in range(len(shape))])
-    return low.literal(np.broadcast_to(aligned, shape).astype(type.dtype))
+    return low.literal(np.broadcast_to(aligned, shape).astype(dtype.dtype))
 
 
 @rule("split")
-def _split(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> list[Array]:
+def _split(low: Lowering, eqn: Equation, x: Array) -> list[Array]:
     cuts = np.cumsum(eqn.params["sizes"])[:-1]
     return [low.elements(part, x.type) for part in np.split(x.nodes(), cuts, axis=eqn.params["axis"])]
 
 
 @rule("stack")
-def _stack(low: Lowering, eqn: jex.JaxprEqn, *parts: Array) -> Array:
+def _stack(low: Lowering, eqn: Equation, *parts: Array) -> Array:
     return low.elements(np.stack([p.nodes() for p in parts], axis=eqn.params["axis"]), parts[0].type)
 
 
 @rule("unstack")
-def _unstack(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> list[Array]:
+def _unstack(low: Lowering, eqn: Equation, x: Array) -> list[Array]:
     nodes = np.moveaxis(x.nodes(), eqn.params["axis"], 0)
     return [low.elements(part, x.type) for part in nodes]
 
 
 @rule("tile")
-def _tile(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> Array:
+def _tile(low: Lowering, eqn: Equation, x: Array) -> Array:
     return low.elements(np.tile(x.nodes(), eqn.params["reps"]), x.type)
 
 
 @rule("empty", "empty2")
-def _empty(low: Lowering, eqn: jex.JaxprEqn) -> Array:
+def _empty(low: Lowering, eqn: Equation) -> Array:
     aval = eqn.outvars[0].aval
-    type = low.type_of(aval)
-    zero = low.graph.const(0, type)
+    dtype = low.type_of(aval)
+    zero = low.graph.const(0, dtype)
     if is_large(aval.shape):
-        return Rows(low.graph, aval.shape, type, lambda i: np.full(aval.shape[1:], zero))
-    return low.elements(np.full(aval.shape, zero), type)
+        return Rows(low.graph, aval.shape, dtype, lambda i: np.full(aval.shape[1:], zero))
+    return low.elements(np.full(aval.shape, zero), dtype)

@@ -1,10 +1,9 @@
 """Rules of sorting, by networks of compare-exchange steps."""
 
 import numpy as np
-from jax.extend import core as jex
 
 from truesim.native.algebra import Algebra
-from truesim.native.lower.context import Lowering, rule
+from truesim.native.lower.context import Equation, Lowering, rule
 from truesim.native.lower.elementwise import total_key
 from truesim.native.lower.values import Array
 from truesim.native.types import BOOL, I32
@@ -45,16 +44,16 @@ def sort_columns(g: Algebra, columns: list[list[int]], num_keys: int, descending
 
 def _sort_key(g: Algebra, x: int) -> int:
     """What to compare: floats by value with -0 equal to 0 and NaN last."""
-    type = g.scalar(x)
-    if type.kind == "float":
-        zero = g.const(0, type)
+    dtype = g.scalar(x)
+    if dtype.kind == "float":
+        zero = g.const(0, dtype)
         plain = g.select(g.compare("eq", x, zero), zero, x)
-        return total_key(g, g.select(g.compare("ne", x, x), g.const(np.nan, type), plain))
+        return total_key(g, g.select(g.compare("ne", x, x), g.const(np.nan, dtype), plain))
     return total_key(g, x)
 
 
 @rule("sort")
-def _sort(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> list[Array]:
+def _sort(low: Lowering, eqn: Equation, *operands: Array) -> list[Array]:
     axis, num_keys = eqn.params["dimension"], eqn.params["num_keys"]
     moved = [np.moveaxis(x.nodes(), axis, -1).copy() for x in operands]
     for place in np.ndindex(*moved[0].shape[:-1]):
@@ -66,18 +65,16 @@ def _sort(low: Lowering, eqn: jex.JaxprEqn, *operands: Array) -> list[Array]:
 
 
 @rule("top_k")
-def _top_k(low: Lowering, eqn: jex.JaxprEqn, x: Array) -> list[Array]:
+def _top_k(low: Lowering, eqn: Equation, x: Array) -> list[Array]:
     k, axis = eqn.params["k"], eqn.params.get("axis", len(x.shape) - 1)
     values = np.moveaxis(x.nodes(), axis, -1).copy()
     index_type = low.type_of(eqn.outvars[1].aval)
-    places = low.graph.constants(
-        np.broadcast_to(np.arange(values.shape[-1]), values.shape), index_type
-    ).copy()
+    places = low.graph.constants(np.broadcast_to(np.arange(values.shape[-1]), values.shape), index_type).copy()
     for row in np.ndindex(*values.shape[:-1]):
         columns = [values[row].tolist(), places[row].tolist()]
         sort_columns(low.graph, columns, 1, descending=True)
         values[row], places[row] = columns
     return [
-        low.elements(np.moveaxis(nodes[..., :k], -1, axis), type)
-        for nodes, type in ((values, x.type), (places, index_type))
+        low.elements(np.moveaxis(nodes[..., :k], -1, axis), dtype)
+        for nodes, dtype in ((values, x.type), (places, index_type))
     ]

@@ -30,10 +30,10 @@ def is_large(shape: Shape) -> bool:
 class Array:
     """Value of one array: its shape, its element type, and ways to read it."""
 
-    def __init__(self, graph: Algebra, shape: Shape, type: Scalar):
+    def __init__(self, graph: Algebra, shape: Shape, dtype: Scalar):
         self.graph = graph
         self.shape = shape
-        self.type = type
+        self.type = dtype
 
     @property
     def size(self) -> int:
@@ -73,21 +73,24 @@ class Array:
 class Elements(Array):
     """An array whose elements are scalar nodes."""
 
-    def __init__(self, graph: Algebra, nodes: Nodes, type: Scalar):
-        super().__init__(graph, nodes.shape, type)
+    def __init__(self, graph: Algebra, nodes: Nodes, dtype: Scalar):
+        super().__init__(graph, nodes.shape, dtype)
         self._nodes = nodes
         self._memory: int | None = None
 
     def nodes(self) -> Nodes:
+        """The nodes themselves."""
         return self._nodes
 
     def memory(self) -> int:
+        """Memory node to which the elements are stored, once."""
         if self._memory is None:
             flat = self._nodes.reshape(-1).tolist()
             self._memory = self.graph.array(flat, memory(self.type, len(flat)))
         return self._memory
 
     def row(self, index: int) -> Nodes:
+        """One entry; a computed index makes it a load."""
         position = self.graph.values[index]
         if position is not None:
             return self._nodes[int(position)]
@@ -101,21 +104,24 @@ class Elements(Array):
 class InMemory(Array):
     """An array held in memory; elements are loaded where they are needed."""
 
-    def __init__(self, graph: Algebra, memory: int, shape: Shape, type: Scalar):
-        super().__init__(graph, shape, type)
+    def __init__(self, graph: Algebra, memory: int, shape: Shape, dtype: Scalar):
+        super().__init__(graph, shape, dtype)
         self._memory = memory
 
     def nodes(self) -> Nodes:
+        """A load of every element."""
         g = self.graph
         if g.ops[self._memory] == "data":
-            return g.constants(g.data[g.attrs[self._memory]].reshape(self.shape), self.type)  # type: ignore[call-overload]
+            return g.constants(g.data[g.attrs[self._memory]].reshape(self.shape), self.type)
         loads = [g.load(self._memory, g.index(k)) for k in range(self.size)]
         return np.array(loads, dtype=np.int64).reshape(self.shape)
 
     def memory(self) -> int:
+        """The node that holds the array."""
         return self._memory
 
     def row(self, index: int) -> Nodes:
+        """Loads of one entry."""
         g = self.graph
         width = math.prod(self.row_shape)
         start = g.index_mul(index, g.index(width))
@@ -126,18 +132,21 @@ class InMemory(Array):
 class Rows(Array):
     """A large array computed on demand: `make_row` builds the entry at an index node."""
 
-    def __init__(self, graph: Algebra, shape: Shape, type: Scalar, make_row: Callable[[int], Nodes]):
-        super().__init__(graph, shape, type)
+    def __init__(self, graph: Algebra, shape: Shape, dtype: Scalar, make_row: Callable[[int], Nodes]):
+        super().__init__(graph, shape, dtype)
         self._make_row = make_row
 
     def nodes(self) -> Nodes:
+        """All rows, built one by one."""
         rows = [self.row(self.graph.index(k)) for k in range(self.shape[0])]
         return np.stack(rows).reshape(self.shape)
 
     def memory(self) -> int:
+        """Memory node filled by a loop over the rows."""
         return self.materialized().memory()
 
     def row(self, index: int) -> Nodes:
+        """The row at an index."""
         return np.broadcast_to(self._make_row(index), self.row_shape)
 
     def materialized(self) -> InMemory:
@@ -149,16 +158,16 @@ class Rows(Array):
         return InMemory(g, g.stacked(loop, k), self.shape, self.type)
 
 
-def store_row(g: Algebra, loop: Loop, index: int, row: Nodes, shape: Shape, type: Scalar) -> int:
+def store_row(g: Algebra, loop: Loop, index: int, row: Nodes, shape: Shape, dtype: Scalar) -> int:
     """Number of the stack to which the loop stores `row` at `index` in every iteration."""
     start = g.index_mul(index, g.index(math.prod(shape[1:])))
-    loop.stacks.append(Stack(memory(type, math.prod(shape)), start, row.reshape(-1).tolist()))
+    loop.stacks.append(Stack(memory(dtype, math.prod(shape)), start, row.reshape(-1).tolist()))
     return len(loop.stacks) - 1
 
 
-def constant(graph: Algebra, value: np.ndarray, type: Scalar) -> Array:
+def constant(graph: Algebra, value: np.ndarray, dtype: Scalar) -> Array:
     """A literal array."""
     value = np.asarray(value)
     if is_large(value.shape):
-        return InMemory(graph, graph.read_only(value, type), value.shape, type)
-    return Elements(graph, graph.constants(value, type), type)
+        return InMemory(graph, graph.read_only(value, dtype), value.shape, dtype)
+    return Elements(graph, graph.constants(value, dtype), dtype)

@@ -1,0 +1,173 @@
+"""Kernels called on NumPy arrays: batches, pytrees, errors, threads, memory, overhead."""
+
+import gc
+import os
+import resource
+import time
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.native.agreement import assert_close, normal
+from truesim import native
+
+
+def _function(p, x):
+    return {"y": jnp.sin(x["a"]) * p + x["b"].sum(), "n": (x["b"] > 0, x["a"].astype(jnp.int32))}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 64, 1000])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_batch_sizes(size, dtype):
+    """Every batch size gives what one instance at a time gives, bit for bit."""
+    x = {"a": normal(0, size, dtype=dtype), "b": normal(1, size, 3, dtype=dtype)}
+    kernel = native.compile(_function, dtype(1), jax.tree.map(lambda a: a[0], x))
+    together = kernel(dtype(0.7), x)
+    alone = [kernel(dtype(0.7), jax.tree.map(lambda a, k=k: a[k], x)) for k in range(min(size, 9))]
+    for k, one in enumerate(alone):
+        jax.tree.map(lambda a, b, k=k: np.testing.assert_array_equal(a[k], b), together, one)
+    assert_close(together, jax.vmap(_function, (None, 0))(dtype(0.7), x))
+
+
+def test_empty_batch():
+    """A batch of no instances gives empty results."""
+    kernel = native.compile(lambda x, y: x * y, np.zeros(3), np.float64(0))
+    assert kernel(np.zeros((0, 3)), np.float64(2)).shape == (0, 3)
+
+
+def test_several_batch_axes():
+    """Batch axes may be many; arguments without any are shared."""
+    x, y = normal(0, 4, 5, 3), normal(1, 3)
+    kernel = native.compile(jnp.dot, y, y)
+    np.testing.assert_allclose(kernel(x, y), x @ y, rtol=1e-13)
+
+
+def test_arrays_in_any_layout():
+    """Transposed and sliced arrays are read correctly."""
+    x = normal(0, 6, 10)
+    kernel = native.compile(lambda x: 2 * x, x[0, :3])
+    np.testing.assert_array_equal(kernel(x[::2, 1:7:2]), 2 * x[::2, 1:7:2])
+    np.testing.assert_array_equal(kernel(np.asfortranarray(x[:, :3])), 2 * x[:, :3])
+
+
+def test_structures():
+    """Any pytree goes in and out; leaves that are not arrays stay as they were."""
+
+    class Spring(eqx.Module):
+        stiffness: jax.Array
+        law: object
+        name: str = eqx.field(static=True)
+
+    spring = Spring(np.full(2, 3.0), jnp.tanh, "main")
+    kernel = native.compile(lambda s, x: (s, {"force": s.law(s.stiffness * x)}), spring, np.zeros(2))
+    x = normal(0, 5, 2)
+    result = kernel(spring, x)[1]["force"]
+    np.testing.assert_allclose(result, np.tanh(3 * x), rtol=1e-14)
+    with pytest.raises(TypeError, match="structure"):
+        kernel(Spring(np.full(2, 3.0), jnp.tanh, "other"), x)
+    with pytest.raises(TypeError, match="compiled for"):
+        kernel(Spring(np.full(2, 3.0), jnp.sin, "main"), x)
+
+
+@pytest.mark.parametrize(
+    ("argument", "error", "message"),
+    [
+        (np.zeros(3, np.float32), TypeError, r"argument 0\['x'\] must be float64, not float32"),
+        (np.zeros((5, 4)), ValueError, r"argument 0\['x'\] must have shape \(3,\)"),
+        (np.float64(0), ValueError, "must have shape"),
+        (np.zeros(3, np.int64), TypeError, "must be float64, not int64"),
+    ],
+)
+def test_wrong_arguments_are_refused(argument, error, message):
+    """A type or shape that does not fit is an error that names the argument."""
+    kernel = native.compile(lambda d: d["x"] * 2, {"x": np.zeros(3)})
+    with pytest.raises(error, match=message):
+        kernel({"x": argument})
+
+
+def test_different_batch_axes_are_refused():
+    """Batch axes must agree."""
+    kernel = native.compile(lambda x, y: x + y, np.zeros(3), np.zeros(3))
+    with pytest.raises(ValueError, match=r"batch axes \(4,\), but others have \(5,\)"):
+        kernel(np.zeros((5, 3)), np.zeros((4, 3)))
+
+
+def test_precision_is_chosen_by_dtype():
+    """`dtype` converts the examples, whatever JAX's own mode is."""
+    with jax.enable_x64(False):
+        double = native.compile(lambda x: x / 3, np.float32(1), dtype=np.float64)
+        single = native.compile(lambda x: x / 3, 1.0)
+    assert double(np.ones(2)).dtype == np.float64
+    np.testing.assert_array_equal(double(np.ones(2)), np.ones(2) / 3)
+    assert single(np.ones(2, np.float32)).dtype == np.float32
+
+
+def test_threads_give_the_same_results():
+    """A batch split over threads gives the same bits."""
+    x = normal(0, 1001, 5)
+    f = lambda x: jnp.exp(-x) @ jnp.cos(x)  # noqa: E731
+    one, three = (native.compile(f, x[0], threads=n) for n in (1, 3))
+    np.testing.assert_array_equal(one(x), three(x))
+
+
+def test_results_do_not_alias():
+    """Results are new arrays at every call."""
+    kernel = native.compile(lambda x: x, np.zeros(3))
+    x = np.ones((2, 3))
+    first, second = kernel(x), kernel(2 * x)
+    assert first.max() == 1
+    assert second.min() == 2
+
+
+def test_call_overhead():
+    """A call with ten arrays costs about 15 microseconds; 30 are allowed on a busy machine."""
+    args = [np.zeros((4, 3)) for _ in range(5)]
+    kernel = native.compile(lambda *xs: [x + 1 for x in xs], *(a[0] for a in args))
+    best = min(_seconds(lambda: kernel(*args), 200) for _ in range(20))
+    assert best < 30e-6
+
+
+def _seconds(f, repeats):
+    start = time.perf_counter()
+    for _ in range(repeats):
+        f()
+    return (time.perf_counter() - start) / repeats
+
+
+def test_memory_stays_flat():
+    """Kernels that are compiled and dropped leave nothing behind.
+
+    Run with TRUESIM_LEAK_CYCLES=1000 for the full test; by default fewer cycles.
+    """
+    cycles = int(os.environ.get("TRUESIM_LEAK_CYCLES", "60"))
+
+    def cycle(k):
+        kernel = native.compile(lambda x: jnp.sin(x) * k + x @ x, np.zeros(6))
+        kernel(np.zeros((3, 6)))
+
+    for k in range(30):
+        cycle(k)
+    before = _resident()
+    for k in range(cycles):
+        cycle(0.5 + k)
+    jax.clear_caches()
+    gc.collect()
+    assert _resident() - before < 8e6 + 25e3 * cycles
+
+
+def _resident():
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+def test_importing_changes_no_setting():
+    """Importing and using the package leaves JAX's configuration alone."""
+    with jax.enable_x64(False):
+        before = dict(jax.config.values)
+        native.compile(lambda x: x + 1, np.zeros(2))(np.zeros(2))
+        assert dict(jax.config.values) == before
+        assert jnp.ones(1).dtype == jnp.float32
