@@ -1,6 +1,6 @@
 """Whole functions as one piece of machine code: a native kernel on a CPU, XLA elsewhere or on request.
 
-Inside a function that is compiled as a whole, everything is plain JAX; a rollout that is called by itself compiles itself.
+Inside a function that is compiled as a whole, everything is plain JAX; a rollout called by itself compiles itself.
 """
 
 import collections
@@ -75,8 +75,8 @@ def _tracing() -> Iterator[None]:
 def call_native(f: Callable[..., Any], args: Sequence[Any], *, identity: Hashable, threads: int = 1) -> Any:
     """`f(*args)` by a native kernel, kept for later calls with the same `identity` and structure.
 
-    Within a trace, the traced arrays are the kernel's inputs and concrete arrays are constants, as JAX has it: constants
-    such as the axes of joints make kernels several times smaller. Outside of traces all arrays are inputs.
+    Within a trace, the traced arrays are the kernel's inputs and concrete arrays are constants, as JAX has it:
+    constants such as the axes of joints make kernels several times smaller. Outside of traces all arrays are inputs.
     """
     leaves, tree = jax.tree.flatten(tuple(args))
     traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
