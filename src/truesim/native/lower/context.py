@@ -131,7 +131,7 @@ class Lowering:
         return Elements(self.graph, np.asarray(nodes, dtype=np.int64), dtype)
 
     def rowwise(self, shape: Shape, dtype: Scalar, build: Callable[..., Nodes], *operands: Array) -> Array:
-        """Array built from operands with the same first axis, by rows if large, else at once.
+        """Array built from operands with the same first axis (or one of length one), by rows if large, else at once.
 
         `build` maps the nodes of one entry of each operand (or of whole operands: then arrays have one
         more leading axis) to the nodes of the result. It must treat leading axes alike, as elementwise
@@ -140,8 +140,13 @@ class Lowering:
         if not is_large(shape):
             return self.elements(np.broadcast_to(build(*(x.nodes() for x in operands)), shape), dtype)
 
+        def row_of(x: Array, index: int) -> Nodes:
+            if len(x.shape) < len(shape):
+                return x.nodes()
+            return x.row(index if x.shape[0] == shape[0] else self.graph.index(0))
+
         def row(index: int) -> Nodes:
-            return build(*(x.row(index) if len(x.shape) == len(shape) else x.nodes() for x in operands))
+            return build(*(row_of(x, index) for x in operands))
 
         return Rows(self.graph, shape, dtype, row)
 

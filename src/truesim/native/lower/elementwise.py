@@ -1,5 +1,6 @@
 """Rules of elementwise primitives."""
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -114,9 +115,17 @@ def _elementary(low: Lowering, eqn: Equation, *operands: Array) -> Array:
     dtype = low.type_of(eqn.outvars[0].aval)
 
     def function(*nodes: int) -> int:
+        if name == "pow":
+            for exponent in (1, 2, 3):
+                if g.is_const(nodes[1], exponent):
+                    return _product(g, [g.convert(nodes[0], dtype)] * exponent)
         return elementary.apply(g, low.has_fma, name, *(g.convert(n, dtype) for n in nodes))
 
     return elementwise(low, eqn, function, operands)
+
+
+def _product(g: Algebra, factors: list[int]) -> int:
+    return functools.reduce(g.mul, factors)
 
 
 @rule("lt_to", "le_to")
