@@ -4,7 +4,7 @@ from truesim.core.errors import TruesimError
 from truesim.data import Log, read_log
 from truesim.formats import load, save
 from truesim.model.model import Model
-from truesim.simulate import Simulator, State, Trajectory, compiled, record, rollout
+from truesim.simulate import Simulator, State, Trajectory, record, rollout
 
 __all__ = [
     "Log",
@@ -13,7 +13,6 @@ __all__ = [
     "State",
     "Trajectory",
     "TruesimError",
-    "compiled",
     "load",
     "read_log",
     "record",

@@ -1,6 +1,5 @@
 """Motion in time: state, simulator, integrators, sensors, rollouts."""
 
-from truesim.simulate.compiled import compiled
 from truesim.simulate.integrators import Implicit, ImplicitFast, ImplicitStiff, RungeKutta4, SemiImplicitEuler
 from truesim.simulate.joint_laws import MujocoJointLaw, SmoothJointLaw
 from truesim.simulate.rollout import Trajectory, record, rollout
@@ -19,7 +18,6 @@ __all__ = [
     "State",
     "StepInfo",
     "Trajectory",
-    "compiled",
     "record",
     "rollout",
 ]

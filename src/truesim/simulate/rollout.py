@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from truesim.core.typing import Array, Float
-from truesim.simulate.compiled import Backend, call_native, chosen, inside_whole
+from truesim.simulate.backend import Backend, call_native, chosen
 from truesim.simulate.sensors import read_sensors
 from truesim.simulate.simulator import Simulator
 from truesim.simulate.state import State, StepInfo
@@ -41,7 +41,7 @@ def rollout(
         backend: `native` runs all steps as one native kernel, the default on a CPU; `xla` is a plain `jax.lax.scan`.
     """
     steps = functools.partial(_steps, keep, checkpoint)
-    if chosen(backend) == "xla" or inside_whole():
+    if chosen(backend) == "xla":
         return steps(simulator, state, commands)
     return call_native(steps, (simulator, state, commands), identity=(_steps, keep, checkpoint))
 
@@ -85,7 +85,7 @@ def record(
         backend: As in `rollout`.
     """
     args = (simulator, state, jnp.asarray(commands))
-    native = chosen(backend) == "native" and not inside_whole()
+    native = chosen(backend) == "native"
     samples, last, info = call_native(_samples, args, identity=_samples) if native else _samples(*args)
     states, commands, sensors = jax.tree.map(lambda x, end: jnp.concatenate([x, end[None]]), samples, last)
     return Trajectory(states.time, states.q, states.v, commands, sensors, info)

@@ -1,13 +1,7 @@
-"""Whole functions as one piece of machine code: a native kernel on a CPU, XLA elsewhere or on request.
-
-Inside a function that is compiled as a whole, everything is plain JAX; a rollout called by itself compiles itself.
-"""
+"""Where rollouts run: as native kernels on a CPU, through XLA elsewhere or on request."""
 
 import collections
-import contextlib
-import contextvars
-import functools
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal
 
 import equinox as eqx
@@ -23,30 +17,7 @@ BACKENDS = ("native", "xla")
 KEPT = 64
 """Kernels that are kept for calls with the same structure."""
 
-_within = contextvars.ContextVar("within", default=False)
 _kernels: "collections.OrderedDict[Hashable, native.Kernel]" = collections.OrderedDict()
-
-
-def compiled(f: Callable[..., Any], *, backend: Backend | None = None, threads: int = 1) -> Callable[..., Any]:
-    """`f` as one kernel, compiled when first called with arguments of a new structure.
-
-    `f` may call anything in truesim and any JAX transformation: `compiled(jax.value_and_grad(loss))` is one kernel that
-    rolls out and differentiates. Arrays in the arguments are inputs, everything else is fixed at compile time. The
-    result also works inside `jax.jit`, `jax.vmap` and `jax.grad`.
-
-    Args:
-        f: A function of pytrees with small static shapes.
-        backend: `native` (the default on a CPU) or `xla`.
-        threads: Threads over which a native kernel splits a batch.
-    """
-    if chosen(backend) == "xla":
-        return eqx.filter_jit(f)
-
-    @functools.wraps(f)
-    def call(*args: Any) -> Any:
-        return call_native(f, args, identity=f, threads=threads)
-
-    return call
 
 
 def chosen(backend: str | None) -> str:
@@ -58,26 +29,15 @@ def chosen(backend: str | None) -> str:
     return backend
 
 
-def inside_whole() -> bool:
-    """Whether the code that runs now is being traced as part of a function that is compiled as a whole."""
-    return _within.get()
-
-
-@contextlib.contextmanager
-def _tracing() -> Iterator[None]:
-    token = _within.set(True)
-    try:
-        yield
-    finally:
-        _within.reset(token)
-
-
 def call_native(f: Callable[..., Any], args: Sequence[Any], *, identity: Hashable, threads: int = 1) -> Any:
     """`f(*args)` by a native kernel, kept for later calls with the same `identity` and structure.
 
-    Within a trace, the traced arrays are the kernel's inputs and concrete arrays are constants, as JAX has it:
+    In a function that is itself being compiled to a kernel, it is simply `f(*args)`, and becomes part of that kernel.
+    Within any other trace, the traced arrays are the kernel's inputs and concrete arrays are constants, as JAX has it:
     constants such as the axes of joints make kernels several times smaller. Outside of traces all arrays are inputs.
     """
+    if native.compiling():
+        return f(*args)
     leaves, tree = jax.tree.flatten(tuple(args))
     traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
     is_input = [isinstance(x, jax.core.Tracer) if traced else eqx.is_array_like(x) for x in leaves]
@@ -87,8 +47,7 @@ def call_native(f: Callable[..., Any], args: Sequence[Any], *, identity: Hashabl
     def of_inputs(*inputs: Any) -> Any:
         rest = iter(inputs)
         rebuilt = [next(rest) if take else x for x, take in zip(fixed, is_input, strict=True)]
-        with _tracing():
-            return f(*jax.tree.unflatten(tree, rebuilt))
+        return f(*jax.tree.unflatten(tree, rebuilt))
 
     key = (
         identity,
