@@ -55,7 +55,7 @@ def test_measured_order(name, text, exact, record_property):
     run = compiled(arrival, simulator, state, counts[0])
     errors = [np.max(np.abs(np.asarray(run(simulator, state, n)) - exact[text])) for n in counts]
     order = -np.polyfit(np.log(counts), np.log(errors), 1)[0]
-    record_property("order", order)
+    record_property("order", float(order))
     print(f"{name}: order {order:.2f}, errors {errors}")
     assert abs(order - integrator.order) < 0.1 * integrator.order
 

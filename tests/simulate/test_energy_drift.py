@@ -45,6 +45,6 @@ def test_energy_drift(name, record_property):
     simulator = Simulator.of(model, integrator=INTEGRATORS[name])
     state = State.at_rest(model, np.array([np.pi / 3, 0.0, 0.0]))
     largest, last, swing = (float(x) for x in evaluate(drift, simulator, state))
-    record_property("energy drift", largest / swing)
+    record_property("energy drift", float(largest / swing))
     print(f"\n{name:14s} largest {largest:.2e} J, last {last:+.2e} J, {largest / swing:.1e} of the energy that swings")
     assert largest / swing < BOUNDS[name]
