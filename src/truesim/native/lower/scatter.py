@@ -6,7 +6,7 @@ import numpy as np
 
 from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
 from truesim.native.lower.indexing import Placement, clamped_start, in_bounds
-from truesim.native.lower.values import Array, Nodes, Rows, is_large
+from truesim.native.lower.values import Array, Nodes, Rows
 from truesim.native.types import BOOL, I32
 
 Combine = Callable[[int, int], int]
@@ -81,7 +81,7 @@ def write(low: Lowering, target: Nodes, starts: Sequence[int], patch: Nodes, how
 def _dynamic_update_slice(low: Lowering, eqn: Equation, x: Array, update: Array, *starts: Array) -> Array:
     g = low.graph
     places = [clamped_start(low, s.scalar(), n, size) for s, n, size in zip(starts, x.shape, update.shape, strict=True)]
-    if is_large(x.shape) and update.shape[0] == 1 and all(g.is_const(p, 0) for p in places[1:]):
+    if x.in_rows and update.shape[0] == 1 and all(g.is_const(p, 0) for p in places[1:]):
         return _with_row(low, x, places[0], update)
     result = x.nodes().copy()
     write(low, result, places, update.nodes(), (lambda old, new: new, g.const(True, BOOL)))
