@@ -1,8 +1,10 @@
 """Rules of primitives that only move elements: most cost nothing at run time."""
 
+from functools import partial
+
 import numpy as np
 
-from truesim.native.lower.context import Equation, Lowering, rule
+from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
 from truesim.native.lower.values import Array, InMemory, Nodes, Rows, Shape, is_huge, is_large
 from truesim.native.types import I32
 
@@ -105,15 +107,35 @@ def _reverse(low: Lowering, eqn: Equation, x: Array) -> Array:
 
 @rule("concatenate")
 def _concatenate(low: Lowering, eqn: Equation, *parts: Array) -> Array:
-    axis, shape = eqn.params["dimension"], eqn.outvars[0].aval.shape
+    axis, aval = eqn.params["dimension"], eqn.outvars[0].aval
     parts = tuple(p for p in parts if p.size)
     if len(parts) == 1:
         return parts[0]
-    if any(p.in_rows for p in parts) and axis > 0:
-        return Rows(low.graph, shape, parts[0].type, lambda i: np.concatenate([p.row(i) for p in parts], axis - 1))
-    dtype = low.type_of(eqn.outvars[0].aval)
-    nodes = [p.nodes() for p in parts] or [np.zeros(shape, np.int64)]
-    return low.elements(np.concatenate(nodes, axis), dtype)
+    if any(p.in_rows for p in parts):
+        if axis == 0:
+            return _stacked_rows(low, parts, aval.shape)
+        return Rows(low.graph, aval.shape, parts[0].type, lambda i: np.concatenate([p.row(i) for p in parts], axis - 1))
+    nodes = [p.nodes() for p in parts] or [np.zeros(aval.shape, np.int64)]
+    return low.elements(np.concatenate(nodes, axis), low.type_of(aval))
+
+
+def _stacked_rows(low: Lowering, parts: tuple[Array, ...], shape: Shape) -> Array:
+    """Arrays one after the other along the first axis; each row is chosen by its index."""
+    g = low.graph
+    starts = np.cumsum([0, *(p.shape[0] for p in parts)])
+
+    def row(i: int) -> Nodes:
+        result: Nodes | None = None
+        for part, start in zip(parts, starts.tolist(), strict=False):
+            inner = g.index_sub(i, g.index(start))
+            inner = g.index_extremum("min", inner, g.index(part.shape[0] - 1))
+            here = part.row(g.index_extremum("max", inner, g.index(0)))
+            is_later = g.compare("ge", g.splat(i, I32), g.const(start, I32))
+            result = here if result is None else map_nodes(partial(g.select, is_later), here, result)
+        assert result is not None
+        return result
+
+    return Rows(g, shape, parts[0].type, row)
 
 
 @rule("pad")
