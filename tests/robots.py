@@ -32,7 +32,7 @@ SMOOTH = """
 """An arm with springs, dampers and servos."""
 
 CONSTRAINED = """
-<mujoco><compiler angle="radian"/><option timestep="0.01"><flag contact="disable"/></option><worldbody>
+<mujoco><compiler angle="radian"/><option timestep="0.005"><flag contact="disable"/></option><worldbody>
   <body pos="0 0 1"><joint name="a" axis="0 1 0" damping=".02" frictionloss=".3" range="-.4 .3" limited="true"
       solimplimit=".8 .95 .3 .4 3" armature=".01"/>
     <inertial pos=".05 0 -.25" mass="1" fullinertia=".02 .021 .005 .001 .002 -.001"/>
@@ -49,6 +49,11 @@ ROTATING = """
     <body pos=".2 0 0"><joint axis="0 1 1"/><inertial pos="0 .1 0" mass=".3" diaginertia=".02 .03 .04"/></body></body>
 </worldbody></mujoco>"""
 """A ball joint, and a free body that carries a hinge."""
+
+SPINNING = """
+<mujoco><option timestep="0.01"/><worldbody><body pos="1 0 0" quat="1 0 0 .4"><joint type="free" damping=".1"/>
+  <inertial pos=".05 .02 0" mass="1" diaginertia=".04 .06 .05"/></body></worldbody></mujoco>"""
+"""A free body alone: the smallest robot with an orientation."""
 
 
 def robot(text: str) -> Model:

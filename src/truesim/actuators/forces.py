@@ -36,6 +36,7 @@ def actuator_forces(
     velocity = moments @ v
     if model.options.clamp_controls:
         control = _clip(control, actuators.control_range, actuators.control_limited)
+    control = _shorter_way(model, length, control)
     gain = actuators.gain + actuators.gain_slope[:, 0] * length + actuators.gain_slope[:, 1] * velocity
     bias = actuators.bias[:, 0] + actuators.bias[:, 1] * length + actuators.bias[:, 2] * velocity
     force = _clip(gain * control + bias, actuators.force_range, actuators.force_limited)
@@ -49,6 +50,22 @@ def _clip(x: Array, bounds: Float[Array, "n 2"], limited: tuple[bool, ...]) -> A
     if not any(limited):
         return x
     return jnp.where(jnp.array(limited), jnp.clip(x, bounds[:, 0], bounds[:, 1]), x)
+
+
+def _shorter_way(model: Model, length: Float[Array, "nu"], control: Float[Array, "nu"]) -> Float[Array, "nu"]:
+    """Controls in which position servos on ball joints aim at the nearest of the equal angles, as in MuJoCo.
+
+    A servo there is an actuator whose force is `gain * (control - length)`; a full turn is 2 pi times its gear.
+    """
+    actuators = model.actuators
+    for i, joint in enumerate(actuators.joints):
+        if model.joints.kinds[joint] == BALL:
+            gear = jnp.asarray(actuators.gear)[i, :3]
+            turn = 2 * jnp.pi * jnp.sqrt(jnp.maximum(gear @ gear, 1e-30))
+            nearest = control[i] - turn * jnp.round((control[i] - length[i]) / turn)
+            servo = (actuators.bias[i, 1] == -actuators.gain[i]) & jnp.all(actuators.gain_slope[i] == 0)
+            control = control.at[i].set(jnp.where(servo, nearest, control[i]))
+    return control
 
 
 def _joint_clip(model: Model, generalised: Float[Array, "nv"]) -> Float[Array, "nv"]:

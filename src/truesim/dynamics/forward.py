@@ -1,5 +1,7 @@
 """Forward dynamics: the articulated-body algorithm (Featherstone, table 7.1) and its exact derivative."""
 
+import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -11,6 +13,7 @@ from truesim.core.typing import Array, Float
 from truesim.dynamics.inverse import inverse_dynamics
 from truesim.dynamics.kinematics import link_velocities
 from truesim.dynamics.links import JointFrames, joined, joint_frames, link_inertias, per_dof, per_link
+from truesim.dynamics.mass_matrix import mass_matrix
 from truesim.model.model import Model
 from truesim.numerics import dense
 from truesim.spatial.transform import cross_force
@@ -34,6 +37,7 @@ def forward_dynamics(
     *,
     external: Float[Array, "bodies 6"] | None = None,
     added_inertia: Float[Array, "nv"] | None = None,
+    through_mass_matrix: bool = False,
 ) -> Float[Array, "nv"]:
     """Acceleration under the generalised forces `tau`: `a = (M + diag(added_inertia))^-1 (tau - c(q, v))`.
 
@@ -44,20 +48,21 @@ def forward_dynamics(
         tau: Generalised forces [N m or N].
         external: Force on each body: torque [N m] and force [N] at the origin of its frame, in its own axes.
         added_inertia: Inertia added to each degree of freedom, as implicit integrators do [kg m^2 or kg].
+        through_mass_matrix: Solve with M instead of the articulated-body recursion: cheaper where M is needed anyway.
     """
-    return _acceleration((model, q, v, tau, external, added_inertia))
+    return _acceleration((model, q, v, tau, external, added_inertia), through_mass_matrix)
 
 
 @eqx.filter_custom_jvp
-def _acceleration(inputs: tuple) -> Float[Array, "nv"]:
-    return _articulated_body(*inputs)[0]
+def _acceleration(inputs: tuple, through_mass_matrix: bool) -> Float[Array, "nv"]:
+    return (_by_mass_matrix if through_mass_matrix else _articulated_body)(*inputs)[0]
 
 
 @_acceleration.def_jvp
 def _acceleration_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
     """Differentiates `M(q) a + c(q, v) = tau` at fixed a: `da = M^-1 (dtau - d inverse_dynamics)`."""
-    (inputs,), (perturbations,) = primals, tangents
-    a, factors = _articulated_body(*inputs)
+    (inputs, through_mass_matrix), (perturbations, _) = primals, tangents
+    a, inverse = (_by_mass_matrix if through_mass_matrix else _articulated_body)(*inputs)
 
     def residual(inputs: tuple) -> Array:
         model, q, v, tau, external, added_inertia = inputs
@@ -65,12 +70,27 @@ def _acceleration_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
         return balance if added_inertia is None else balance - added_inertia * a
 
     _, tangent = eqx.filter_jvp(residual, (inputs,), (perturbations,))
-    return a, solve(inputs[0], factors, tangent)
+    return a, inverse(tangent)
+
+
+Inverse = Callable[[Float[Array, "nv"]], Float[Array, "nv"]]
+"""Multiplies by `(M + diag(added_inertia))^-1`."""
+
+
+def _by_mass_matrix(
+    model: Model, q: Array, v: Array, tau: Array, external: Array | None, added_inertia: Array | None
+) -> tuple[Array, Inverse]:
+    M = mass_matrix(model, q)
+    if added_inertia is not None:
+        M = M + jnp.diag(added_inertia)
+    bias = inverse_dynamics(model, q, v, jnp.zeros_like(v), external=external)
+    inverse = functools.partial(dense.solve, M)
+    return inverse(tau - bias), inverse
 
 
 def _articulated_body(
     model: Model, q: Array, v: Array, tau: Array, external: Array | None, added_inertia: Array | None
-) -> tuple[Array, Factors]:
+) -> tuple[Array, Inverse]:
     frames = joint_frames(model, q)
     V, c = link_velocities(model, frames, q, v)
     inertias = link_inertias(model)
@@ -102,7 +122,8 @@ def _articulated_body(
 
     world = (jnp.concatenate([jnp.zeros(3), -jnp.asarray(model.gravity)]), jnp.zeros(0))
     a = joined([a for _, a in model.topology.down(outward, world, *frames, list(c), swept)])
-    return a, Factors(frames, U=[U for U, _, _ in swept], D=[D for _, D, _ in swept])
+    factors = Factors(frames, U=[U for U, _, _ in swept], D=[D for _, D, _ in swept])
+    return a, functools.partial(solve, model, factors)
 
 
 def solve(model: Model, factors: Factors, tau: Float[Array, "nv"]) -> Float[Array, "nv"]:

@@ -46,15 +46,24 @@ class Solution(NamedTuple):
 
 
 def solve(M: Float[Array, "n n"], b: Float[Array, "n"], rows: Rows) -> Solution:
-    """The minimiser for `a0 = M^-1 b`.
+    """The minimiser for `a0 = M^-1 b`, with exact derivatives.
+
+    With the rows at their bounds known from `search`, it is `(M + J^T D J) a = b + J^T (D ref, or the bound)`.
 
     Args:
         M: Metric, positive definite.
         b: Right-hand side without constraints.
         rows: The constraints.
     """
-    fixed = jax.lax.stop_gradient((M, b, rows))
-    start = dense.solve(fixed[0], fixed[1])
+    found = search(M, b, rows)
+    known = forces_at(rows, jnp.zeros_like(b), found.sides)
+    a = dense.solve(hessian(M, rows, found.sides), b + rows.J.T @ known)
+    return found._replace(a=a, forces=forces_at(rows, a, found.sides))
+
+
+def search(M: Float[Array, "n n"], b: Float[Array, "n"], rows: Rows) -> Solution:
+    """The minimiser by Newton's method, exact when converged; no derivative passes through it."""
+    M, b, rows = jax.lax.stop_gradient((M, b, rows))
 
     def unfinished(carry: tuple) -> Array:
         _, _, done, count = carry
@@ -63,21 +72,15 @@ def solve(M: Float[Array, "n n"], b: Float[Array, "n"], rows: Rows) -> Solution:
     def newton(carry: tuple) -> tuple:
         """One Newton step; the last if the rows at their bounds stay the same: then the cost was quadratic."""
         a, sides, _, count = carry
-        gradient, rounding = _gradient(*fixed, a)
-        step = -dense.solve(hessian(fixed[0], fixed[2], sides), gradient)
-        a = jnp.where(jnp.max(jnp.abs(gradient)) <= rounding, a, _line_search(*fixed, a, step))
-        new_sides = _sides(fixed[2], a)
+        gradient, rounding = _gradient(M, b, rows, a)
+        step = -dense.solve(hessian(M, rows, sides), gradient)
+        a = jnp.where(jnp.max(jnp.abs(gradient)) <= rounding, a, _line_search(M, b, rows, a, step))
+        new_sides = _sides(rows, a)
         return a, new_sides, jnp.all(new_sides == sides), count + 1
 
-    carry = (start, _sides(fixed[2], start), jnp.zeros((), bool), jnp.zeros((), jnp.int32))
-    _, sides, converged, count = jax.lax.while_loop(unfinished, newton, carry)
-    return _on_active_set(M, b, rows, sides, count, converged)
-
-
-def _on_active_set(M: Array, b: Array, rows: Rows, sides: Array, count: Array, converged: Array) -> Solution:
-    """The solution with the rows at their bounds known: `(M + J^T D J) a = b + J^T (D ref, or the bound)`."""
-    known = forces_at(rows, jnp.zeros_like(b), sides)
-    a = dense.solve(hessian(M, rows, sides), b + rows.J.T @ known)
+    start = jnp.zeros_like(b)
+    carry = (start, _sides(rows, start), jnp.zeros((), bool), jnp.zeros((), jnp.int32))
+    a, sides, converged, count = jax.lax.while_loop(unfinished, newton, carry)
     return Solution(a, forces_at(rows, a, sides), sides, count, converged)
 
 

@@ -49,9 +49,16 @@ class EquationOfMotion(eqx.Module):
         constraint = self.joint_law.constraint(self.model, self.constants, (q, v), applied, self.timestep)
         return Forces(applied, constraint)
 
+    def accelerate(
+        self, q: Float[Array, "nq"], v: Float[Array, "nv"], tau: Float[Array, "nv"], added: Array | None = None
+    ) -> Float[Array, "nv"]:
+        """Acceleration under the generalised forces `tau`, with inertia added to each degree of freedom."""
+        constrained = self.constants is not None  # then the mass matrix is at hand
+        return forward_dynamics(self.model, q, v, tau, added_inertia=added, through_mass_matrix=constrained)
+
     def acceleration(self, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nv"]:
         """Acceleration at a state [rad/s^2 or m/s^2]."""
-        return forward_dynamics(self.model, q, v, self.forces(q, v).total)
+        return self.accelerate(q, v, self.forces(q, v).total)
 
     def damping(self, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nv"]:
         """`-d applied / d v`; each force depends on its own joint's velocity alone, so this is the whole matrix."""

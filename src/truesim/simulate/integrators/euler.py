@@ -5,7 +5,6 @@ from typing import ClassVar
 import equinox as eqx
 
 from truesim.core.typing import Array, Float
-from truesim.dynamics import forward_dynamics
 from truesim.dynamics.links import per_dof
 from truesim.simulate.equation import EquationOfMotion
 from truesim.simulate.integrators.base import AbstractIntegrator, Increment, semi_implicit
@@ -25,5 +24,5 @@ class SemiImplicitEuler(AbstractIntegrator):
         model = equation.model
         forces = equation.forces(q, v)
         added = dt * per_dof(model, model.joints.damping) if self.implicit_damping else None
-        a = forward_dynamics(model, q, v, forces.total, added_inertia=added)
+        a = equation.accelerate(q, v, forces.total, added)
         return semi_implicit(equation, q, v, dt, a, forces)

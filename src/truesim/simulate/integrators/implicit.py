@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from truesim.core.typing import Array, Float
-from truesim.dynamics import bias_forces, forward_dynamics, mass_matrix
+from truesim.dynamics import bias_forces, mass_matrix
 from truesim.model.kinds import FREE
 from truesim.model.model import Model
 from truesim.model.topology import Link
@@ -51,7 +51,7 @@ class ImplicitFast(AbstractIntegrator):
         """One step."""
         forces = equation.forces(q, v)
         added = dt * equation.damping(q, v)
-        a = forward_dynamics(equation.model, q, v, forces.total, added_inertia=added)
+        a = equation.accelerate(q, v, forces.total, added)
         a = with_gyroscopic_derivatives(equation.model, q, v, a, dt, added)
         return semi_implicit(equation, q, v, dt, a, forces)
 
@@ -69,7 +69,7 @@ class ImplicitStiff(AbstractIntegrator):
         D = jnp.maximum(equation.damping(q, v), 0.0)
         K = jnp.maximum(equation.stiffness(q, v), 0.0)
         added = dt * D + dt**2 * K
-        a = forward_dynamics(equation.model, q, v, forces.total - dt * K * v, added_inertia=added)
+        a = equation.accelerate(q, v, forces.total - dt * K * v, added)
         return semi_implicit(equation, q, v, dt, a, forces)
 
 

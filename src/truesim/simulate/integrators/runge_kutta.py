@@ -5,7 +5,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 
 from truesim.core.typing import Array, Float
-from truesim.dynamics import forward_dynamics, integrate
+from truesim.dynamics import integrate
 from truesim.model.kinds import BALL, FREE
 from truesim.model.model import Model
 from truesim.simulate.equation import EquationOfMotion
@@ -27,7 +27,7 @@ class RungeKutta4(AbstractIntegrator):
         """One step."""
         model = equation.model
         forces = equation.forces(q, v)
-        r1, a1 = v, forward_dynamics(model, q, v, forces.total)
+        r1, a1 = v, equation.accelerate(q, v, forces.total)
         r2, a2 = self._stage(equation, q, v, dt / 2, r1, a1)
         r3, a3 = self._stage(equation, q, v, dt / 2, r2, a2)
         r4, a4 = self._stage(equation, q, v, dt, r3, a3)

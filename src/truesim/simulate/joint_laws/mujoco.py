@@ -81,7 +81,7 @@ class MujocoJointLaw(AbstractJointLaw):
 def _constrained(inputs: tuple) -> Solution:
     """Acceleration and forces of the rows: `M(q) a + c(q, v) = applied + J^T f(a)`."""
     model, q, v, applied, rows = inputs
-    return soft_constraints.solve(mass_matrix(model, q), applied - bias_forces(model, q, v), rows)
+    return soft_constraints.search(mass_matrix(model, q), applied - bias_forces(model, q, v), rows)
 
 
 @_constrained.def_jvp
