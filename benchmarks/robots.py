@@ -1,5 +1,7 @@
 """Robots to measure on."""
 
+from pathlib import Path
+
 import mujoco
 
 from truesim.formats.load import loads
@@ -27,3 +29,46 @@ def serial_arm(joints: int = 7) -> Model:
 def serial_arm_mujoco(joints: int = 7) -> mujoco.MjModel:
     """The serial arm as MuJoCo's model."""
     return mujoco.MjModel.from_xml_string(serial_arm_xml(joints))
+
+
+def _leg(name: str, x: float, y: float) -> str:
+    side = 0.08 if y > 0 else -0.08
+    return f"""
+    <body name="{name}_hip" pos="{x} {y} 0"><joint name="{name}1" axis="1 0 0" damping="0.1"/>
+      <inertial pos="0 {side / 2} 0" mass="0.7" diaginertia="0.0005 0.0008 0.0005"/>
+      <body name="{name}_thigh" pos="0 {side} 0"><joint name="{name}2" axis="0 1 0" damping="0.1"/>
+        <inertial pos="0 0 -0.1" mass="1.0" diaginertia="0.005 0.005 0.001"/>
+        <body name="{name}_shank" pos="0 0 -0.2"><joint name="{name}3" axis="0 1 0" damping="0.1"/>
+          <inertial pos="0 0 -0.1" mass="0.2" diaginertia="0.002 0.002 0.0001"/>
+          {{foot}}
+        </body></body></body>"""
+
+
+def quadruped_xml(contact: bool = False) -> str:
+    """A quadruped of twelve joints with a free base, as MJCF; with contact, spherical feet on a plane."""
+    corners = {"fl": (0.2, 0.1), "fr": (0.2, -0.1), "hl": (-0.2, 0.1), "hr": (-0.2, -0.1)}
+    foot = '<geom type="sphere" size="0.03" pos="0 0 -0.2" mass="0.05"/>' if contact else ""
+    legs = "".join(_leg(name, *place) for name, place in corners.items()).replace("{foot}", foot)
+    motors = "".join(f'<motor joint="{name}{k}"/>' for name in corners for k in (1, 2, 3))
+    floor = '<geom type="plane" size="5 5 0.1"/>' if contact else ""
+    return f"""<mujoco><option timestep="0.002"/><worldbody>{floor}
+    <body name="trunk" pos="0 0 0.42"><freejoint/>
+      <inertial pos="0 0 0" mass="6" diaginertia="0.03 0.1 0.11"/>{legs}</body>
+    </worldbody><actuator>{motors}</actuator></mujoco>"""
+
+
+def cube_xml() -> str:
+    """A cube above a plane, as MJCF."""
+    return """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 0.1"/>
+    <body pos="0 0 0.3"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="1"/></body></worldbody></mujoco>"""
+
+
+def humanoid_xml() -> str:
+    """The humanoid of gymnasium, constraints off, Euler integration, as MJCF."""
+    import gymnasium
+
+    path = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "humanoid.xml"
+    spec = mujoco.MjSpec.from_file(str(path))
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    return spec.to_xml()

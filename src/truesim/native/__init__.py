@@ -7,7 +7,7 @@ differentiated and batched.
 
 from truesim.native.cache import clear as clear_cache
 from truesim.native.cache import directory as cache_directory
-from truesim.native.kernel import Kernel, compile  # noqa: A004
+from truesim.native.kernel import Kernel, compile, compiling  # noqa: A004
 from truesim.native.lower import UnsupportedError
 
-__all__ = ["Kernel", "UnsupportedError", "cache_directory", "clear_cache", "compile"]
+__all__ = ["Kernel", "UnsupportedError", "cache_directory", "clear_cache", "compile", "compiling"]

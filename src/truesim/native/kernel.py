@@ -1,6 +1,8 @@
 """Compiled functions of pytrees, and `compile`, which makes them."""
 
-from collections.abc import Callable, Sequence
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -10,6 +12,23 @@ from truesim.native.primitive import bind
 from truesim.native.program import Program, program
 
 _ARRAYS = (np.ndarray, np.generic, jax.Array, jax.ShapeDtypeStruct, bool, int, float)
+
+
+_compiling = contextvars.ContextVar("compiling", default=False)
+
+
+def compiling() -> bool:
+    """Whether the code that runs now is being traced by `compile`: then it need not make kernels of its own."""
+    return _compiling.get()
+
+
+@contextlib.contextmanager
+def _marked() -> Iterator[None]:
+    token = _compiling.set(True)
+    try:
+        yield
+    finally:
+        _compiling.reset(token)
 
 
 class Kernel:

@@ -48,28 +48,21 @@ def _prune_loop(g: Algebra, n: int, live: set[int]) -> None:
     g.args[n] = (*inits, *g.free_nodes(loop, loop.roots()))
 
 
-def share_reciprocals(g: Algebra, live: set[int]) -> dict[int, int]:
-    """Replace several divisions by one number with one reciprocal and multiplications.
-
-    Returns the reciprocal node of each such divisor: it must be computed right after the divisor,
-    although its number is larger than those of the nodes that use it.
-    """
+def share_reciprocals(g: Algebra, live: set[int]) -> None:
+    """Replace several divisions by one number with one reciprocal and multiplications."""
     by_divisor: dict[int, list[int]] = defaultdict(list)
     for n in sorted(live):
         if g.ops[n] == "div" and g.scalar(n).kind == "float" and g.values[g.args[n][1]] is None:
             by_divisor[g.args[n][1]].append(n)
-    reciprocals: dict[int, int] = {}
     for divisor, quotients in by_divisor.items():
         if len(quotients) < 2:
             continue
         dtype = g.scalar(divisor)
         reciprocal = g.node("div", dtype, (g.const(1, dtype), divisor))
-        reciprocals[divisor] = reciprocal
         live.add(reciprocal)
         for n in quotients:
             if n != reciprocal:
                 g.ops[n], g.args[n] = "mul", (g.args[n][0], reciprocal)
-    return reciprocals
 
 
 def is_free(g: Algebra, n: int) -> bool:

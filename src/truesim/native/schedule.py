@@ -77,22 +77,39 @@ class Schedule:
 
 def schedule(g: Algebra, sinks: list[Sink], memories: list[int]) -> Schedule:
     """A schedule that performs all sinks and computes the given memory nodes."""
-    live = prune(g, [*(s.value for s in sinks), *(s.index for s in sinks), *memories])
-    reciprocals = share_reciprocals(g, live)
-    return _Scheduler(g, live, reciprocals).run(sinks)
+    roots = [*(s.value for s in sinks), *memories]
+    live = prune(g, roots)
+    share_reciprocals(g, live)
+    return _Scheduler(g, live, roots).run(sinks)
+
+
+def _depth_first(g: Algebra, roots: list[int]) -> dict[int, list[int]]:
+    """Nodes of each region that need code, each as late as its first use allows, so that values live briefly."""
+    order: dict[int, list[int]] = {}
+    seen: set[int] = set()
+    stack = [(n, False) for n in reversed(roots)]
+    while stack:
+        n, ready = stack.pop()
+        if ready:
+            if not is_free(g, n) and g.ops[n] != "carry":
+                order.setdefault(g.regions[n], []).append(n)
+            continue
+        if n in seen:
+            continue
+        seen.add(n)
+        stack.append((n, True))
+        needed = list(g.args[n])
+        if g.ops[n] == "loop":
+            needed += g.loops[g.attrs[n]].roots()
+        stack += [(a, False) for a in reversed(needed) if a not in seen]
+    return order
 
 
 class _Scheduler:
-    def __init__(self, g: Algebra, live: set[int], reciprocals: dict[int, int]):
+    def __init__(self, g: Algebra, live: set[int], roots: list[int]):
         self.g = g
         self.live = live
-        self.order: dict[int, list[int]] = {}
-        late = set(reciprocals.values())
-        for n in sorted(live):
-            if n not in late and not is_free(g, n) and g.ops[n] != "carry":
-                self.order.setdefault(g.regions[n], []).append(n)
-            if n in reciprocals:
-                self.order.setdefault(g.regions[n], []).append(reciprocals[n])
+        self.order = _depth_first(g, roots)
         self.weights: dict[int, int] = {}
         self.inlined: set[int] = set()
         self.time = 0

@@ -1,5 +1,6 @@
 """Motion in time: state, simulator, integrators, sensors, rollouts."""
 
+from truesim.simulate.compiled import compile_jacobian, compile_rollout, compile_value_and_gradient
 from truesim.simulate.integrators import Implicit, ImplicitFast, ImplicitStiff, RungeKutta4, SemiImplicitEuler
 from truesim.simulate.joint_laws import MujocoJointLaw, SmoothJointLaw
 from truesim.simulate.rollout import Trajectory, record, rollout
@@ -18,6 +19,9 @@ __all__ = [
     "State",
     "StepInfo",
     "Trajectory",
+    "compile_jacobian",
+    "compile_rollout",
+    "compile_value_and_gradient",
     "record",
     "rollout",
 ]

@@ -11,7 +11,7 @@ from jax.extend import core as jex
 from jax.extend import source_info_util
 
 from truesim.native.algebra import Algebra
-from truesim.native.lower.values import Array, Elements, Nodes, Rows, Shape, constant, is_large
+from truesim.native.lower.values import Array, Elements, Nodes, Rows, Shape, constant, is_huge
 from truesim.native.types import BOOL, F64, Scalar, scalar_type
 
 
@@ -74,7 +74,7 @@ class Lowering:
 
     def read(self, env: dict[jex.Var, Array], atom: Any) -> Array:
         """Value of a variable or literal."""
-        if isinstance(atom, jex.Literal):
+        if not isinstance(atom, jex.Var):
             return self.literal(np.asarray(atom.val, atom.aval.dtype))
         return env[atom]
 
@@ -137,7 +137,7 @@ class Lowering:
         more leading axis) to the nodes of the result. It must treat leading axes alike, as elementwise
         functions do.
         """
-        if not is_large(shape):
+        if not is_huge(shape) and not any(x.in_rows for x in operands):
             return self.elements(np.broadcast_to(build(*(x.nodes() for x in operands)), shape), dtype)
 
         def row_of(x: Array, index: int) -> Nodes:

@@ -12,7 +12,9 @@ from truesim.native.lower.values import Array, InMemory, Nodes
 from truesim.native.types import Scalar, memory
 
 _UNROLLED = 2048
-"""Products with at most this many multiplications become straight-line code."""
+"""Products with a large array in memory become loops if they have more multiplications than this."""
+_UNROLLED_AT_MOST = 32768
+"""All products become loops if they have more multiplications than this."""
 _BLOCK = 8
 """Accumulators kept in registers by the loop form."""
 
@@ -27,7 +29,8 @@ def _dot_general(low: Lowering, eqn: Equation, a: Array, b: Array) -> Array:
     m = math.prod(a.shape[d] for d in free_a)
     n = math.prod(b.shape[d] for d in free_b)
     k = math.prod(a.shape[d] for d in contract_a)
-    if not batch_a and m * n * k > _UNROLLED and (m > 1 or n > 1) and a.type is b.type is dtype:
+    limit = _UNROLLED if a.in_rows or b.in_rows else _UNROLLED_AT_MOST
+    if not batch_a and m * n * k > limit and (m > 1 or n > 1) and a.type is b.type is dtype:
         rows = _Matrix(a, free_a, list(contract_a))
         columns = _Matrix(b, free_b, list(contract_b))
         if rows.regular and columns.regular:

@@ -11,7 +11,7 @@ from jax.extend import core as jex
 
 from truesim.native.graph import Loop
 from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
-from truesim.native.lower.values import Array, InMemory, Nodes, Rows, is_large, store_row
+from truesim.native.lower.values import Array, InMemory, Nodes, Rows, is_huge, is_large, store_row
 from truesim.native.types import BOOL, I32, Scalar
 
 _UNROLLED = 256
@@ -197,7 +197,7 @@ def _stacked(low: Lowering, loop: Loop, index: int, row: Nodes, dtype: Scalar) -
     assert loop.trips is not None
     shape = (loop.trips, *row.shape)
     if all(g.depth[g.regions[n]] < g.depth[loop.region] for n in row.reshape(-1).tolist()):
-        if is_large(shape):
+        if is_huge(shape):
             return lambda: Rows(g, shape, dtype, lambda _: row)
         return lambda: low.elements(np.broadcast_to(row, shape), dtype)
     k = store_row(g, loop, index, row, shape, dtype)
@@ -288,7 +288,7 @@ def _kept(low: Lowering, active: Nodes, new: Array, old: Array) -> Array:
         aligned = flags.reshape(flags.shape + (1,) * (a.ndim - flags.ndim))
         return map_nodes(select, np.broadcast_to(aligned, a.shape), a, b)
 
-    if not is_large(new.shape):
+    if not (new.in_rows or old.in_rows):
         return low.elements(blend(new.nodes(), old.nodes()), new.type)
     if active.ndim == 0:
         return Rows(low.graph, new.shape, new.type, lambda i: blend(new.row(i), old.row(i)))

@@ -8,10 +8,13 @@ import numpy as np
 from truesim.native import elementary
 from truesim.native.algebra import Algebra
 from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
-from truesim.native.lower.values import Array, Nodes
+from truesim.native.lower.values import Array, InMemory, Nodes, Rows
 from truesim.native.types import BOOL, I8, I16, I32, I64, Scalar
 
 Operation = Callable[..., int]
+
+_LOOPED = 48
+"""Elementary functions of at least this many numbers are computed in a loop."""
 
 
 def elementwise(low: Lowering, eqn: Equation, f: Operation, operands: tuple[Array, ...]) -> Array:
@@ -121,11 +124,23 @@ def _elementary(low: Lowering, eqn: Equation, *operands: Array) -> Array:
                     return _product(g, [g.convert(nodes[0], dtype)] * exponent)
         return elementary.apply(g, low.has_fma, name, *(g.convert(n, dtype) for n in nodes))
 
+    if _is_worth_a_loop(operands):
+        flat = [InMemory(g, x.memory(), (x.size,), x.type) for x in operands]
+        rows = Rows(g, flat[0].shape, dtype, lambda i: map_nodes(function, *(x.row(i) for x in flat)))
+        return InMemory(g, rows.memory(), eqn.outvars[0].aval.shape, dtype)
     return elementwise(low, eqn, function, operands)
 
 
 def _product(g: Algebra, factors: list[int]) -> int:
     return functools.reduce(g.mul, factors)
+
+
+def _is_worth_a_loop(operands: tuple[Array, ...]) -> bool:
+    """True for many different arguments, whose unrolled code would be long; large arrays are loops anyway."""
+    sizes = {x.size for x in operands}
+    if len(sizes) > 1 or min(sizes) < _LOOPED or any(x.in_rows for x in operands):
+        return False
+    return all(np.unique(x.nodes()).size >= _LOOPED for x in operands)
 
 
 @rule("lt_to", "le_to")

@@ -61,7 +61,7 @@ def reduced(low: Lowering, x: Array, name: str, axes: tuple[int, ...]) -> Array:
     inner = tuple(d - 1 for d in axes if d)
     if not axes:
         return x
-    if not is_large(x.shape):
+    if not x.in_rows:
         return low.elements(reduce_nodes(f, x.nodes(), axes, start), x.type)
     if 0 not in axes:
         rows = Rows(g, shape, x.type, lambda i: reduce_nodes(f, x.row(i), inner, start))

@@ -6,7 +6,7 @@ import numpy as np
 
 from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
 from truesim.native.lower.indexing import Placement, clamped_start, in_bounds
-from truesim.native.lower.values import Array, Nodes, Rows, is_large
+from truesim.native.lower.values import Array, Nodes, Rows
 from truesim.native.types import BOOL, I32
 
 Combine = Callable[[int, int], int]
@@ -30,6 +30,12 @@ def _scatter(low: Lowering, eqn: Equation, x: Array, indices: Array, updates: Ar
         dims.scatter_indices_batching_dims,
     )
     clip = p["mode"] is not None and p["mode"].name == "CLIP"
+    combine = _combine(low, eqn.primitive.name)
+    if x.in_rows and places.size == 1 and sizes == (1, *x.shape[1:]) and placement.mapped == (0,):
+        start = int(places.reshape(-1)[0])
+        inside = g.const(True, BOOL) if clip else in_bounds(low, [start], x.shape[:1], (1,))
+        place = clamped_start(low, start, x.shape[0], 1)
+        return _with_row(low, x, place, update_nodes.reshape(x.shape[1:]), (combine, inside))
     result = x.nodes().copy()
     for batch in np.ndindex(*places.shape[:-1]):
         starts = placement.starts(low, places[batch], batch)
@@ -42,7 +48,7 @@ def _scatter(low: Lowering, eqn: Equation, x: Array, indices: Array, updates: Ar
         for axis, place in zip(batch_axes, batch, strict=True):
             source[axis] = place
         patch = update_nodes[tuple(source)].reshape(sizes)
-        write(low, result, fitted, patch, (_combine(low, eqn.primitive.name), inside))
+        write(low, result, fitted, patch, (combine, inside))
     return low.elements(result, x.type)
 
 
@@ -81,20 +87,21 @@ def write(low: Lowering, target: Nodes, starts: Sequence[int], patch: Nodes, how
 def _dynamic_update_slice(low: Lowering, eqn: Equation, x: Array, update: Array, *starts: Array) -> Array:
     g = low.graph
     places = [clamped_start(low, s.scalar(), n, size) for s, n, size in zip(starts, x.shape, update.shape, strict=True)]
-    if is_large(x.shape) and update.shape[0] == 1 and all(g.is_const(p, 0) for p in places[1:]):
-        return _with_row(low, x, places[0], update)
+    if x.in_rows and update.shape[0] == 1 and all(g.is_const(p, 0) for p in places[1:]):
+        how = (lambda old, new: new), g.const(True, BOOL)
+        return _with_row(low, x, places[0], update.nodes()[0], how)
     result = x.nodes().copy()
     write(low, result, places, update.nodes(), (lambda old, new: new, g.const(True, BOOL)))
     return low.elements(result, x.type)
 
 
-def _with_row(low: Lowering, x: Array, place: int, update: Array) -> Array:
-    """A large array with one row replaced."""
+def _with_row(low: Lowering, x: Array, place: int, new: Nodes, how: tuple[Combine, int]) -> Array:
+    """A large array with one row changed."""
     g = low.graph
-    new = update.nodes()[0]
+    combine, inside = how
 
     def row(i: int) -> Nodes:
-        here = g.compare("eq", g.splat(i, I32), place)
-        return map_nodes(lambda a, b: g.select(here, a, b), new, x.row(i))
+        here = g.logical_and(inside, g.compare("eq", g.splat(i, I32), place))
+        return map_nodes(lambda new, old: g.select(here, combine(old, new), old), new, x.row(i))
 
     return Rows(g, x.shape, x.type, row)

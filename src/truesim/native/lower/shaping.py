@@ -1,15 +1,17 @@
 """Rules of primitives that only move elements: most cost nothing at run time."""
 
+from functools import partial
+
 import numpy as np
 
-from truesim.native.lower.context import Equation, Lowering, rule
-from truesim.native.lower.values import Array, InMemory, Nodes, Rows, Shape, is_large
+from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
+from truesim.native.lower.values import Array, InMemory, Nodes, Rows, Shape, is_huge, is_large
 from truesim.native.types import I32
 
 
 def reshaped(low: Lowering, x: Array, shape: Shape) -> Array:
     """The array in another shape."""
-    if not is_large(x.shape) and not is_large(shape):
+    if not x.in_rows:
         return low.elements(x.nodes().reshape(shape), x.type)
     if isinstance(x, Rows) and shape and shape[0] == x.shape[0]:
         return Rows(low.graph, shape, x.type, lambda i: x.row(i).reshape(shape[1:]))
@@ -31,7 +33,7 @@ def _broadcast_in_dim(low: Lowering, eqn: Equation, x: Array) -> Array:
             aligned[d] = size
         return np.broadcast_to(nodes.reshape(aligned), target)
 
-    if not is_large(shape):
+    if not (x.in_rows or is_huge(shape)):
         return low.elements(spread(x.nodes(), list(dims), shape), x.type)
     if dims and dims[0] == 0 and x.shape[0] == shape[0]:
         inner = [d - 1 for d in dims[1:]]
@@ -47,10 +49,10 @@ def _broadcast_in_dim(low: Lowering, eqn: Equation, x: Array) -> Array:
 @rule("transpose")
 def _transpose(low: Lowering, eqn: Equation, x: Array) -> Array:
     permutation = eqn.params["permutation"]
-    if is_large(x.shape) and permutation[0] == 0:
+    if x.in_rows and permutation[0] == 0:
         inner = [p - 1 for p in permutation[1:]]
         return Rows(low.graph, eqn.outvars[0].aval.shape, x.type, lambda i: np.transpose(x.row(i), inner))
-    if is_large(x.shape):
+    if x.in_rows:
         return _transposed_in_memory(low, x, permutation)
     return low.elements(np.transpose(x.nodes(), permutation), x.type)
 
@@ -76,7 +78,7 @@ def _slice(low: Lowering, eqn: Equation, x: Array) -> Array:
     strides = eqn.params["strides"] or (1,) * len(starts)
     cut = tuple(slice(a, b, s) for a, b, s in zip(starts, limits, strides, strict=True))
     shape = eqn.outvars[0].aval.shape
-    if not is_large(x.shape):
+    if not x.in_rows:
         return low.elements(x.nodes()[cut], x.type)
     g = low.graph
 
@@ -92,7 +94,7 @@ def _slice(low: Lowering, eqn: Equation, x: Array) -> Array:
 @rule("rev")
 def _reverse(low: Lowering, eqn: Equation, x: Array) -> Array:
     dims, g = eqn.params["dimensions"], low.graph
-    if not is_large(x.shape):
+    if not x.in_rows:
         return low.elements(np.flip(x.nodes(), dims), x.type)
     inner = tuple(d - 1 for d in dims if d)
     last = g.index(x.shape[0] - 1)
@@ -105,21 +107,41 @@ def _reverse(low: Lowering, eqn: Equation, x: Array) -> Array:
 
 @rule("concatenate")
 def _concatenate(low: Lowering, eqn: Equation, *parts: Array) -> Array:
-    axis, shape = eqn.params["dimension"], eqn.outvars[0].aval.shape
+    axis, aval = eqn.params["dimension"], eqn.outvars[0].aval
     parts = tuple(p for p in parts if p.size)
     if len(parts) == 1:
         return parts[0]
-    if is_large(shape) and axis > 0:
-        return Rows(low.graph, shape, parts[0].type, lambda i: np.concatenate([p.row(i) for p in parts], axis - 1))
-    dtype = low.type_of(eqn.outvars[0].aval)
-    nodes = [p.nodes() for p in parts] or [np.zeros(shape, np.int64)]
-    return low.elements(np.concatenate(nodes, axis), dtype)
+    if any(p.in_rows for p in parts):
+        if axis == 0:
+            return _stacked_rows(low, parts, aval.shape)
+        return Rows(low.graph, aval.shape, parts[0].type, lambda i: np.concatenate([p.row(i) for p in parts], axis - 1))
+    nodes = [p.nodes() for p in parts] or [np.zeros(aval.shape, np.int64)]
+    return low.elements(np.concatenate(nodes, axis), low.type_of(aval))
+
+
+def _stacked_rows(low: Lowering, parts: tuple[Array, ...], shape: Shape) -> Array:
+    """Arrays one after the other along the first axis; each row is chosen by its index."""
+    g = low.graph
+    starts = np.cumsum([0, *(p.shape[0] for p in parts)])
+
+    def row(i: int) -> Nodes:
+        result: Nodes | None = None
+        for part, start in zip(parts, starts.tolist(), strict=False):
+            inner = g.index_sub(i, g.index(start))
+            inner = g.index_extremum("min", inner, g.index(part.shape[0] - 1))
+            here = part.row(g.index_extremum("max", inner, g.index(0)))
+            is_later = g.compare("ge", g.splat(i, I32), g.const(start, I32))
+            result = here if result is None else map_nodes(partial(g.select, is_later), here, result)
+        assert result is not None
+        return result
+
+    return Rows(g, shape, parts[0].type, row)
 
 
 @rule("pad")
 def _pad(low: Lowering, eqn: Equation, x: Array, fill: Array) -> Array:
     config, shape = eqn.params["padding_config"], eqn.outvars[0].aval.shape
-    if is_large(shape) and config[0] == (0, 0, 0):
+    if x.in_rows and config[0] == (0, 0, 0):
         return Rows(low.graph, shape, x.type, lambda i: _padded(x.row(i), fill.scalar(), config[1:], shape[1:]))
     return low.elements(_padded(x.nodes(), fill.scalar(), config, shape), x.type)
 
@@ -140,7 +162,7 @@ def _padded(nodes: Nodes, fill: int, config: tuple[tuple[int, int, int], ...], s
 def _iota(low: Lowering, eqn: Equation) -> Array:
     shape, d = eqn.params["shape"], eqn.params["dimension"]
     dtype = low.type_of(eqn.outvars[0].aval)
-    if is_large(shape) and d == 0:
+    if is_huge(shape) and d == 0:
         g = low.graph
         return Rows(g, shape, dtype, lambda i: np.full(shape[1:], g.convert(g.splat(i, I32), dtype)))
     aligned = np.arange(shape[d]).reshape([-1 if k == d else 1 for k in range(len(shape))])
@@ -174,6 +196,6 @@ def _empty(low: Lowering, eqn: Equation) -> Array:
     aval = eqn.outvars[0].aval
     dtype = low.type_of(aval)
     zero = low.graph.const(0, dtype)
-    if is_large(aval.shape):
+    if is_huge(aval.shape):
         return Rows(low.graph, aval.shape, dtype, lambda i: np.full(aval.shape[1:], zero))
     return low.elements(np.full(aval.shape, zero), dtype)

@@ -17,14 +17,20 @@ Nodes = np.ndarray
 _LARGE = 4096
 _LARGE_STACK = 1024
 _STACK_ROWS = 32
+_HUGE = 16384
 
 
 def is_large(shape: Shape) -> bool:
-    """True when an array of this shape is handled by loops over memory instead of element by element."""
+    """True when an array of this shape, if it is in memory, stays there."""
     size = math.prod(shape)
     if not shape or shape[0] < 2:
         return False
     return size >= _LARGE or (size >= _LARGE_STACK and shape[0] >= _STACK_ROWS)
+
+
+def is_huge(shape: Shape) -> bool:
+    """True when an array of this shape is never taken apart, wherever it comes from."""
+    return math.prod(shape) >= _HUGE and shape[0] > 1
 
 
 class Array:
@@ -39,6 +45,11 @@ class Array:
     def size(self) -> int:
         """Number of elements."""
         return math.prod(self.shape)
+
+    @property
+    def in_rows(self) -> bool:
+        """True when operations on the array are loops over its rows instead of one node an element."""
+        return False
 
     @property
     def row_shape(self) -> Shape:
@@ -108,6 +119,11 @@ class InMemory(Array):
         super().__init__(graph, shape, dtype)
         self._memory = memory
 
+    @property
+    def in_rows(self) -> bool:
+        """True when the array is large."""
+        return is_large(self.shape)
+
     def nodes(self) -> Nodes:
         """A load of every element."""
         g = self.graph
@@ -135,6 +151,11 @@ class Rows(Array):
     def __init__(self, graph: Algebra, shape: Shape, dtype: Scalar, make_row: Callable[[int], Nodes]):
         super().__init__(graph, shape, dtype)
         self._make_row = make_row
+
+    @property
+    def in_rows(self) -> bool:
+        """True: that is what it is for."""
+        return True
 
     def nodes(self) -> Nodes:
         """All rows, built one by one."""
