@@ -1,7 +1,9 @@
 """Where rollouts run: as native kernels on a CPU, through XLA elsewhere or on request."""
 
 import collections
-from collections.abc import Callable, Hashable, Sequence
+import contextlib
+import contextvars
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Literal
 
 import equinox as eqx
@@ -13,11 +15,23 @@ from truesim import native
 from truesim.core.errors import unknown_name
 
 Backend = Literal["native", "xla"]
+"""`native`: one kernel of vector machine code for the CPU. `xla`: whatever device JAX uses."""
 BACKENDS = ("native", "xla")
 KEPT = 64
 """Kernels that are kept for calls with the same structure."""
 
+_plain = contextvars.ContextVar("plain", default=False)
 _kernels: "collections.OrderedDict[Hashable, native.Kernel]" = collections.OrderedDict()
+
+
+@contextlib.contextmanager
+def plain_jax() -> Iterator[None]:
+    """Scope in which rollouts are plain JAX code and make no kernels of their own."""
+    token = _plain.set(True)
+    try:
+        yield
+    finally:
+        _plain.reset(token)
 
 
 def chosen(backend: str | None) -> str:
@@ -32,11 +46,11 @@ def chosen(backend: str | None) -> str:
 def call_native(f: Callable[..., Any], args: Sequence[Any], *, identity: Hashable, threads: int = 1) -> Any:
     """`f(*args)` by a native kernel, kept for later calls with the same `identity` and structure.
 
-    In a function that is itself being compiled to a kernel, it is simply `f(*args)`, and becomes part of that kernel.
+    In a function that is itself being compiled as a whole, it is simply `f(*args)`, and becomes part of that.
     Within any other trace, the traced arrays are the kernel's inputs and concrete arrays are constants, as JAX has it:
     constants such as the axes of joints make kernels several times smaller. Outside of traces all arrays are inputs.
     """
-    if native.compiling():
+    if native.compiling() or _plain.get():
         return f(*args)
     leaves, tree = jax.tree.flatten(tuple(args))
     traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
@@ -54,7 +68,7 @@ def call_native(f: Callable[..., Any], args: Sequence[Any], *, identity: Hashabl
         tree,
         tuple(map(_signature, inputs)),
         tuple(map(_content, fixed)),
-        jax.config.jax_enable_x64,
+        jax.config.read("jax_enable_x64"),
         threads,
     )
     if key not in _kernels:

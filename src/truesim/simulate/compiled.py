@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,12 +11,10 @@ from jax.flatten_util import ravel_pytree
 
 from truesim import native
 from truesim.core.typing import Array, Float
+from truesim.simulate.backend import Backend, plain_jax
 from truesim.simulate.rollout import keep_states, rollout
 from truesim.simulate.simulator import Simulator
 from truesim.simulate.state import State, StepInfo
-
-Backend = Literal["native", "xla"]
-"""`native`: one kernel of vector machine code for the CPU. `xla`: whatever device JAX uses."""
 
 Compiled = Callable[..., Any]
 """Takes arguments like the examples, any of them with leading batch axes; returns NumPy arrays."""
@@ -65,7 +63,8 @@ class _Xla:
         def flat(*arrays: Any) -> Any:
             given = iter(arrays)
             leaves = [next(given) if r is not None else s for r, s in zip(self._ranks, rest, strict=True)]
-            return self._f(*jax.tree.unflatten(structure, leaves))
+            with plain_jax():
+                return self._f(*jax.tree.unflatten(structure, leaves))
 
         axes = [0 if count else None for count in extra]
         mapped: Callable[..., Any] = flat
