@@ -115,7 +115,7 @@ def compile(f: Callable[..., Any], *example_args: Any, dtype: Any = None, thread
         results.append(_Leaves(f(*arguments.rebuilt(arrays))))
         return results[-1].arrays
 
-    with jax.enable_x64(_needs_64_bits(arguments.arrays, dtype)):
+    with _marked(), jax.enable_x64(_needs_64_bits(arguments.arrays, dtype)):
         closed = jax.make_jaxpr(flat)(*(_abstract(x, dtype) for x in arguments.arrays))
     compiled = program(closed)
     assert compiled.address, "the code is loaded here, so that errors appear here"
