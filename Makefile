@@ -29,7 +29,7 @@ check: setup
 
 bench: setup
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[bench]'
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --page docs/benchmarks.md --json out/benchmarks.json
 
 docs: setup
 	$(BIN)/python docs/build.py

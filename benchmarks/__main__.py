@@ -125,6 +125,7 @@ def main() -> None:
     rows = [*against_engines(), threads(), *compilation(), *against_mjx()]
     Console(width=130).print(table(rows))
     if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps({"rows": [asdict(row) for row in rows]}, indent=2))
     if options.page:
         options.page.write_text(page(rows))

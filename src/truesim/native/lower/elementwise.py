@@ -9,7 +9,7 @@ from truesim.native import elementary
 from truesim.native.algebra import Algebra
 from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
 from truesim.native.lower.values import Array, InMemory, Nodes, Rows
-from truesim.native.types import BOOL, I8, I16, I32, I64, Scalar
+from truesim.native.types import BOOL, I32, I64
 
 Operation = Callable[..., int]
 
@@ -225,8 +225,3 @@ def _bitcast(low: Lowering, eqn: Equation, x: Array) -> Array:
 @rule("copy", "copy_p", "stop_gradient", "name", "optimization_barrier", "reduce_precision", "pvary")
 def _identity(low: Lowering, eqn: Equation, *operands: Array) -> list[Array]:
     return list(operands)
-
-
-def signed_of_width(dtype: Scalar) -> Scalar:
-    """The signed integer type as wide as the given type."""
-    return {8: I8, 16: I16, 32: I32, 64: I64}[dtype.bits]
