@@ -1,4 +1,7 @@
-"""Our side of every measurement. Inertial parameters are arguments throughout, never constants."""
+"""Our side of every measurement.
+
+Inertial parameters are arguments, except in `acceleration_derivatives`, where the whole model is constant.
+"""
 
 import time
 from collections.abc import Callable
