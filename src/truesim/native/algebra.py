@@ -39,7 +39,7 @@ class Algebra(IndexAlgebra, Graph):
     # Arithmetic
 
     def add(self, a: int, b: int) -> int:
-        """A + b."""
+        """`a + b`."""
         va, vb = self.values[a], self.values[b]
         if va is not None and vb is not None:
             return self.const(wrapped(va + vb, self.scalar(a)), self.scalar(a))
@@ -57,7 +57,7 @@ class Algebra(IndexAlgebra, Graph):
         return self.node("add", self.types[a], (a, b) if a < b else (b, a))
 
     def sub(self, a: int, b: int) -> int:
-        """A - b."""
+        """`a - b`."""
         va, vb = self.values[a], self.values[b]
         if va is not None and vb is not None:
             return self.const(wrapped(va - vb, self.scalar(a)), self.scalar(a))
@@ -79,7 +79,7 @@ class Algebra(IndexAlgebra, Graph):
         return self.node("sub", self.types[a], (a, b))
 
     def mul(self, a: int, b: int) -> int:
-        """A * b."""
+        """`a * b`."""
         va, vb = self.values[a], self.values[b]
         if va is not None and vb is not None:
             return self.const(wrapped(va * vb, self.scalar(a)), self.scalar(a))
@@ -110,7 +110,7 @@ class Algebra(IndexAlgebra, Graph):
         return self.node("neg", self.types[a], (a,))
 
     def div(self, a: int, b: int) -> int:
-        """A / b; for integers, truncated, -1 for a zero divisor."""
+        """`a / b`; for integers, truncated, -1 for a zero divisor."""
         dtype = self.scalar(a)
         folded = self.fold("div", dtype, a, b)
         if folded is not None:
@@ -130,7 +130,7 @@ class Algebra(IndexAlgebra, Graph):
         return self.node("div", dtype, (a, b))
 
     def fma(self, a: int, b: int, c: int) -> int:
-        """A * b + c, rounded once."""
+        """`a * b + c`, rounded once."""
         return self.apply("fma", a, b, c)
 
     def abs(self, a: int) -> int:

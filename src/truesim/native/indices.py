@@ -46,7 +46,7 @@ class IndexAlgebra(Graph):
         return n
 
     def index_add(self, a: int, b: int) -> int:
-        """A + b."""
+        """`a + b`."""
         if self.values[a] is not None and self.values[b] is None:
             a, b = b, a
         if self.bounds[b] == (0, 0):
@@ -55,7 +55,7 @@ class IndexAlgebra(Graph):
         return self._index_node("add", a, b, (la + lb, ha + hb))
 
     def index_sub(self, a: int, b: int, bounds: tuple[int, int] | None = None) -> int:
-        """A - b; the caller may know closer bounds."""
+        """`a - b`; the caller may know closer bounds."""
         (la, ha), (lb, hb) = self.bounds[a], self.bounds[b]
         return self._index_node("sub", a, b, bounds or (la - hb, ha - lb))
 
@@ -67,7 +67,7 @@ class IndexAlgebra(Graph):
         return self._index_node("div", a, self.const(divisor, INDEX), (low // divisor, high // divisor))
 
     def index_mul(self, a: int, b: int) -> int:
-        """A * b."""
+        """`a * b`."""
         if self.values[a] is not None and self.values[b] is None:
             a, b = b, a
         if self.bounds[b] == (1, 1):

@@ -164,7 +164,7 @@ class Scope:
         return (magnitude.bits() | (sign.bits() & -(2**63))).as_float()
 
     def fused(self, a: Number | float, b: Number | float, c: Number | float) -> Number:
-        """A * b + c, with one rounding if the hardware can."""
+        """`a * b + c`, with one rounding if the hardware can."""
         x, y, z = self.number(a), self.number(b), self.number(c)
         if self.has_fma and not (x.is_literal(0) or y.is_literal(0) or z.is_literal(0)):
             return Number(self, self.graph.fma(x.node, y.node, z.node))
@@ -184,7 +184,7 @@ class Scope:
     # Pairs
 
     def sum(self, a: Number, b: Number) -> Pair:
-        """A + b exactly."""
+        """`a + b` exactly."""
         total = a + b
         if self.short:
             return total, self.number(0.0)
@@ -192,12 +192,12 @@ class Scope:
         return total, (a - (total - part)) + (b - part)
 
     def ordered_sum(self, a: Number, b: Number) -> Pair:
-        """A + b exactly, when |a| >= |b|."""
+        """`a + b` exactly, when |a| >= |b|."""
         total = a + b
         return total, self.number(0.0) if self.short else b - (total - a)
 
     def product(self, a: Number, b: Number | float) -> Pair:
-        """A * b exactly."""
+        """`a * b` exactly."""
         y = self.number(b)
         total = a * y
         if self.short:
@@ -213,7 +213,7 @@ class Scope:
         return high, a - high
 
     def remainder(self, x: Number, n: Number, unit: float) -> Number:
-        """X - n * unit, for an integer n that leaves a remainder less than the unit: exact."""
+        """`x - n * unit`, for an integer n that leaves a remainder less than the unit: exact."""
         if self.has_fma:
             return Number(self, self.graph.fma((-n).node, self.number(unit).node, x.node))
         full = Scope(self.graph, self.has_fma)
@@ -221,7 +221,7 @@ class Scope:
         return (x - p) - e
 
     def quotient(self, a: Pair, b: Pair) -> Pair:
-        """A / b as a pair."""
+        """`a / b` as a pair."""
         q = a[0] / b[0]
         if self.short:
             return q, self.number(0.0)
