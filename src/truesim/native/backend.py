@@ -107,7 +107,7 @@ def load(code: bytes, target: Target) -> tuple[object, int]:
     """An engine that holds object code in memory, and the address of its kernel."""
     context = llvm.create_context()
     empty = llvm.parse_assembly("", context)
-    engine = llvm.create_mcjit_compiler(empty, target.machine(), use_lmm=True)  # sections within reach of each other
+    engine = llvm.create_mcjit_compiler(empty, target.machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine, engine.get_function_address("kernel")

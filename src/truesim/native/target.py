@@ -36,7 +36,13 @@ class Target:
     def machine(self) -> llvm.TargetMachine:
         """LLVM's code generator for this CPU."""
         target = llvm.Target.from_triple(self.triple)
-        return target.create_target_machine(cpu=self.cpu, features=self.features, opt=1, reloc="pic", codemodel="small")
+        return target.create_target_machine(
+            cpu=self.cpu,
+            features=self.features,
+            opt=1,
+            reloc="static",
+            codemodel="large",  # sections may lie more than 2 GB apart in a process that has much mapped
+        )
 
 
 @cache
