@@ -37,3 +37,19 @@ def test_text_where_time_should_be(tmp_path):
         read_log(tmp_path / "a.csv")
     (tmp_path / "b.csv").write_text("time,note,ctrl/a\n0,hello,1\n")
     assert list(read_log(tmp_path / "b.csv").columns) == ["ctrl/a"]
+
+
+def test_missing_values_are_bridged_by_the_last_known():
+    """A control that is missing keeps its last value; interpolation draws a line, but not across a gap."""
+    log = Log(np.array([0.0, 0.1, 0.2, 0.6]), {"a": np.array([1.0, np.nan, 3.0, 7.0])})
+    np.testing.assert_array_equal(log.held(["a"], np.array([0.1, 0.15, 0.2]))[:, 0], [1, 1, 3])
+    when = np.array([-0.1, 0.0, 0.1, 0.4, 0.6, 0.7])
+    np.testing.assert_allclose(log.interpolated(["a"], when)[:, 0], [np.nan, 1, 2, 5, 7, np.nan])
+    np.testing.assert_allclose(log.interpolated(["a"], when, gap=0.3)[:, 0], [np.nan, 1, 2, np.nan, 7, np.nan])
+
+
+def test_parts_of_a_log():
+    """Rows between two times, both included."""
+    log = Log(np.arange(5) * 0.1, {"a": np.arange(5.0)})
+    np.testing.assert_array_equal(log.between(0.1, 0.3).column("a"), [1, 2, 3])
+    np.testing.assert_array_equal(log.present(["a"]), np.ones((5, 1), dtype=bool))

@@ -20,7 +20,6 @@ from truesim.formats import load
 from truesim.model.model import Model
 from truesim.simulate import Simulator, SmoothJointLaw, State, Trajectory, record
 from truesim.simulate.integrators import INTEGRATORS
-from truesim.simulate.sensors import components
 
 CHUNKS = 50
 """Pieces in which a long motion is computed, so that it can show progress and be interrupted."""
@@ -96,10 +95,12 @@ def _commands(model: Model, log: Log | None, time: np.ndarray) -> np.ndarray:
             raise unknown_name("actuator column", name, expected)
     if not given:
         raise TruesimError(f"{log.name} has no column ctrl/<actuator>; expected some of {', '.join(expected)}.")
-    held = log.held(given, time + log.time[0])
-    if not np.all(np.isfinite(held)):
-        raise TruesimError(f"A ctrl/ column of {log.name} has missing values: fill or cut them before driving a robot.")
-    commands[:, [expected.index(name) for name in given]] = held
+    for name in given:
+        if missing := int(np.sum(~log.present([name]))):
+            raise TruesimError(
+                f"{name} of {log.name} has {missing} missing values: fill or cut them before driving a robot."
+            )
+    commands[:, [expected.index(name) for name in given]] = log.held(given, time + log.time[0])
     return commands
 
 
@@ -109,6 +110,8 @@ def _start(model: Model, log: Log | None) -> State:
         return state
     q = [log.column(name)[0] for name in position_columns(model)]
     v = [log.columns[name][0] if name in log.columns else 0.0 for name in velocity_columns(model)]
+    if not np.all(np.isfinite([*q, *v])):
+        raise TruesimError(f"The first sample of {log.name} has missing values: cut the log where all are known.")
     return State(jnp.array(q), jnp.array(v), jnp.zeros(()))
 
 
@@ -153,7 +156,7 @@ def _columns(model: Model, trajectory: Trajectory) -> dict[str, np.ndarray]:
     columns.update(zip(command_columns(model), trajectory.command.T, strict=True))
     for sensor in model.sensors:
         reading = trajectory.sensors[sensor.name].reshape(len(trajectory.time), -1)
-        columns.update(zip(sensor_columns(sensor.name, components(sensor)), reading.T, strict=True))
+        columns.update(zip(sensor_columns(sensor), reading.T, strict=True))
     return columns
 
 

@@ -1,14 +1,37 @@
-"""Logs: named columns over time, in and out."""
+"""Logs: named columns over time, in and out, and made ready for use."""
 
-from truesim.data.columns import command_columns, position_columns, sensor_columns, velocity_columns
-from truesim.data.log import Log, read_log, write_log
+from truesim.data.columns import (
+    command_columns,
+    model_columns,
+    position_columns,
+    sensor_columns,
+    velocity_columns,
+)
+from truesim.data.differentiate import Derivatives, derivatives, orientation_derivatives
+from truesim.data.log import Log
+from truesim.data.motion import Motion, motion
+from truesim.data.prepare import prepared, unwrapped
+from truesim.data.read import read_log, write_log
+from truesim.data.sampling import Gap, Sampling, sampling, segments
 
 __all__ = [
+    "Derivatives",
+    "Gap",
     "Log",
+    "Motion",
+    "Sampling",
     "command_columns",
+    "derivatives",
+    "model_columns",
+    "motion",
+    "orientation_derivatives",
     "position_columns",
+    "prepared",
     "read_log",
+    "sampling",
+    "segments",
     "sensor_columns",
+    "unwrapped",
     "velocity_columns",
     "write_log",
 ]

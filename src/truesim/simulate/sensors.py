@@ -17,15 +17,6 @@ from truesim.simulate.state import State
 from truesim.spatial.rotation import matrix_quaternion, normalise
 from truesim.spatial.transform import Pose
 
-WIDTHS = {
-    "framepos": ("x", "y", "z"),
-    "framequat": ("qw", "qx", "qy", "qz"),
-    "ballquat": ("qw", "qx", "qy", "qz"),
-    **dict.fromkeys(("framexaxis", "frameyaxis", "framezaxis", "framelinvel", "frameangvel"), ("x", "y", "z")),
-    **dict.fromkeys(("velocimeter", "gyro", "accelerometer", "ballangvel"), ("x", "y", "z")),
-}
-"""Components of the sensors that read more than one number."""
-
 
 class Moment(NamedTuple):
     """Everything a sensor may look at, at one instant."""
@@ -45,11 +36,6 @@ class Frame(NamedTuple):
     angular: Float[Array, "3"]
     linear: Float[Array, "3"]
     acceleration: Float[Array, "3"]
-
-
-def components(sensor: Sensor) -> tuple[str, ...]:
-    """Names of the numbers that a sensor reads; empty for a single number."""
-    return WIDTHS.get(sensor.kind, ())
 
 
 def read_sensors(
