@@ -9,17 +9,20 @@ from truesim.data.columns import (
 )
 from truesim.data.differentiate import Derivatives, derivatives, orientation_derivatives
 from truesim.data.log import Log
+from truesim.data.mapping import ColumnMap, column_map, read_mapping
 from truesim.data.motion import Motion, motion
 from truesim.data.prepare import prepared, unwrapped
 from truesim.data.read import read_log, write_log
 from truesim.data.sampling import Gap, Sampling, sampling, segments
 
 __all__ = [
+    "ColumnMap",
     "Derivatives",
     "Gap",
     "Log",
     "Motion",
     "Sampling",
+    "column_map",
     "command_columns",
     "derivatives",
     "model_columns",
@@ -28,6 +31,7 @@ __all__ = [
     "position_columns",
     "prepared",
     "read_log",
+    "read_mapping",
     "sampling",
     "segments",
     "sensor_columns",
