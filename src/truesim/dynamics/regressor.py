@@ -37,13 +37,13 @@ def regressor(
     frames = joint_frames(model, q)
     V, c = link_velocities(model, frames, q, v)
     A = link_accelerations(model, frames, c, a, -jnp.asarray(model.gravity))
-    columns = []
+    units = jnp.asarray(np.stack(_unit_inertias()))
+    blocks = []
     for i in model.topology.body_link:
-        for I in _unit_inertias():
-            forces = [jnp.zeros(6)] * len(model.topology.links)
-            forces[i] = I @ A[i] + cross_force(V[i], I @ V[i])
-            columns.append(joint_forces(model, frames, forces))
-    return jnp.stack(columns, axis=1)
+        held = [jnp.zeros((6, len(PARAMETERS)))] * len(model.topology.links)
+        held[i] = jax.vmap(lambda I, V, A: I @ A + cross_force(V, I @ V), (0, None, None), 1)(units, V[i], A[i])
+        blocks.append(joint_forces(model, frames, held))
+    return jnp.concatenate(blocks, axis=1)
 
 
 def _unit_inertias() -> list[Float[np.ndarray, "6 6"]]:
