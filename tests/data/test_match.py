@@ -5,6 +5,7 @@ import pytest
 
 from truesim.core.errors import TruesimError
 from truesim.data import Log, matching, prepared
+from truesim.data.match import resembling
 from truesim.formats import loads
 
 ROBOT = loads("""
@@ -49,3 +50,10 @@ def test_nothing_in_common():
 def test_derived_columns_do_not_count_as_recorded():
     """A prepared log matches as the log it came from."""
     assert "qvel/elbow" in matching(prepared(log("qpos/elbow"), ROBOT), ROBOT).absent
+
+
+def test_a_guess_by_name():
+    """A column that names the joint resembles its position, if that is the only one left."""
+    assert resembling("elbow_deg", ["qpos/elbow"]) == "qpos/elbow"
+    assert resembling("elbow_deg", ["qpos/elbow", "ctrl/elbow"]) is None
+    assert resembling("elbows", ["qpos/elbow"]) is None

@@ -29,7 +29,7 @@ def inspect(
     logs: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Logs of the robot: CSV, Parquet, NPZ, MCAP or ROS bag.", metavar="[LOG]...", show_default=False
+            help="Logs of the robot: CSV, Parquet, NPZ, MCAP or ROS bag.", metavar="LOG", show_default=False
         ),
     ] = None,
     mapping: Mapping = None,

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from truesim.data import Log, Matching, Sampling, matching, missing_samples, prepared, sampling, velocity_columns
+from truesim.data.match import resembling
 from truesim.dynamics.regressor import PARAMETERS
 from truesim.identify.excitation import JOINT_PARAMETERS, Excitation, excitation, grade
 from truesim.model.model import Model
@@ -61,9 +62,12 @@ def _print_matches(console: Console, model: Model, logs: list[Log]) -> None:
     for column, what in used.items():
         holders = [log for log in logs if column in log.columns]
         known = np.concatenate([log.columns[column][np.isfinite(log.columns[column])] for log in holders])
-        ends = (f"{known.min():.4g}", f"{known.max():.4g}") if len(known) else ("", "")
+        ends = (f"{known.min() + 0.0:.4g}", f"{known.max() + 0.0:.4g}") if len(known) else ("", "")
         table.add_row(escape(column), escape(what), *ends, _rate_or_missing(holders, column, len(known)))
-    console.print(table, "")
+    if used:
+        console.print(table, "")
+    else:
+        console.print("No column belongs to this robot; a mapping file (--mapping) can rename them.", style="yellow")
     for line in _unmatched(model, logs, matches):
         _print_wrapped(console, line)
     console.print()
@@ -80,14 +84,20 @@ def _rate_or_missing(logs: list[Log], column: str, known: int) -> str:
 def _unmatched(model: Model, logs: list[Log], matches: list[Matching]) -> list[str]:
     """Columns without a counterpart, either way, in sentences."""
     unused = {column: meant for match in matches for column, meant in match.unused.items()}
-    lines = [f"'{c}' is not of this robot; did you mean '{meant}'?" for c, meant in unused.items() if meant]
-    if plain := [column for column, meant in unused.items() if not meant]:
-        lines.append(f"Not of this robot, left aside: {_some(plain)}.")
     derived = {column for log in logs for column in log.derived}
+    anywhere = {column for match in matches for column in match.used} | derived | set(velocity_columns(model))
+    absent = [column for column in matches[0].absent if column not in anywhere]
+    lines = [f"'{c}' is not of this robot; did you mean '{meant}'?" for c, meant in unused.items() if meant]
+    plain = [column for column, meant in unused.items() if not meant]
+    if plain:
+        guesses = {column: resembling(column, absent) for column in plain}
+        told = [f"{column} (perhaps {guesses[column]}?)" if guesses[column] else column for column in plain]
+        lines.append(f"Not of this robot, left aside: {_some(told)}.")
+    if any(column.startswith("effort/") for column in plain):
+        lines.append("Torques in effort/ can drive the robot: map ctrl/<actuator> to them in a mapping file.")
     if derived:
         lines.append(f"Computed from other columns: {_some(sorted(derived))}.")
-    anywhere = {column for match in matches for column in match.used} | derived | set(velocity_columns(model))
-    if absent := [column for column in matches[0].absent if column not in anywhere]:
+    if absent:
         lines.append(f"Of this robot, but not recorded: {_some(absent)}.")
     return lines
 
@@ -121,7 +131,7 @@ def _joint_table(model: Model, shown: Excitation) -> Table:
         known = math.isfinite(joint.travel)
         travel = f"{joint.travel:.3g} {joint.unit}" if known else "not recorded"
         speed = f"{joint.speed:.3g} {joint.unit}/s" if known else ""
-        forward = f"{100 * joint.forward:.0f} %" if math.isfinite(joint.forward) else ""
+        forward = f"{100 * joint.forward:.0f} %" if known and math.isfinite(joint.forward) else ""
         grades = [_grade(shown, f"{joint.name}.{p}") for p in JOINT_PARAMETERS] if shown.alone else []
         table.add_row(escape(joint.name), travel, speed, forward, *grades)
     return table

@@ -57,6 +57,12 @@ def matching(log: Log, model: Model) -> Matching:
     )
 
 
+def resembling(column: str, absent: Iterable[str]) -> str | None:
+    """The one absent column whose joint, actuator or sensor is named within this one; a guess, weaker than a slip."""
+    named = [name for name in absent if _plain(name).split("/")[1] in _plain(column).split("/")]
+    return named[0] if len(named) == 1 else None
+
+
 def _meanings(model: Model) -> Iterable[tuple[str, str]]:
     for joint, name in enumerate(model.joints.names):
         yield from ((column, f"position of joint {name!r}") for column in joint_position_columns(model, joint))

@@ -162,8 +162,9 @@ def _missing(log: Log) -> list[Finding]:
     """A note for every recorded column with missing samples."""
     notes = []
     for name in log.columns:
-        if name not in log.derived and (count := missing_samples(log, name)):
-            total = count + int(np.sum(log.present([name])))
-            text = f"{count} of {total} samples are missing ({100 * count / total:.2g} %); left out."
+        known = int(np.sum(log.present([name])))
+        if known and name not in log.derived and (count := missing_samples(log, name)):
+            share = 100 * count / (count + known)
+            text = f"{count} of {count + known} samples are missing ({share:.2g} %); left out."
             notes.append(Finding(name, text, "note"))
     return notes

@@ -10,11 +10,10 @@ import dataclasses
 
 import numpy as np
 
-from truesim import native
 from truesim.core.typing import Bool, Float
 from truesim.data import Log, command_columns, motion
 from truesim.data.checks import moves
-from truesim.dynamics import base_parameters, regressor
+from truesim.dynamics import base_parameters, regressors
 from truesim.dynamics.regressor import PARAMETERS
 from truesim.model.kinds import BALL, FREE
 from truesim.model.model import Model
@@ -97,28 +96,28 @@ def _account(
     remarks: tuple[str, ...],
 ) -> Excitation:
     names = _names(model)
-    kernel = native.compile(lambda q, v, a: regressor(model, q, v, a), *(x[0] for x in samples))
-    W = _columns(kernel(*samples), samples[1], samples[2])
+    W = _columns(model, *samples)
     sizes, force = _sizes(model, W, moving)
     shares = W * sizes / force[:, None]
-    together = _worst_joint(shares)
-    random = _random_motion(model)
-    base = base_parameters(_columns(kernel(*random), *random[1:]).reshape(-1, len(names)))
-    chosen = list(base.independent)
+    base = base_parameters(_columns(model, *_random_motion(model)).reshape(-1, len(names)))
+    standing_out = _standing_out(shares[:, :, list(base.independent)])
+    alone = np.zeros(len(names))
+    single = np.sum(base.combination != 0, axis=1) == 1
+    alone[list(base.independent)] = standing_out * single
     return Excitation(
         joints,
-        alone=dict(zip(names, map(float, _standing_out(shares)), strict=True)),
-        together=dict(zip(names, map(float, together), strict=True)),
-        base=tuple(map(BaseParameter, base.describe(names), map(float, _standing_out(shares[:, :, chosen])))),
+        alone=dict(zip(names, map(float, alone), strict=True)),
+        together=dict(zip(names, map(float, _worst_joint(shares)), strict=True)),
+        base=tuple(map(BaseParameter, base.describe(names), map(float, standing_out))),
         remarks=remarks,
     )
 
 
-def _columns(Y: np.ndarray, v: np.ndarray, a: np.ndarray) -> Float[np.ndarray, "samples nv parameters"]:
+def _columns(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> Float[np.ndarray, "samples nv parameters"]:
     """The regressor with columns for armature, damping and dry friction of every degree of freedom."""
     sign = np.tanh(v / (0.05 * np.sqrt(np.mean(v**2, axis=0)) + 1e-12))
     diagonal = np.eye(v.shape[1])
-    return np.concatenate([Y, *(x[:, :, None] * diagonal for x in (a, v, sign))], axis=2)
+    return np.concatenate([regressors(model, q, v, a), *(x[:, :, None] * diagonal for x in (a, v, sign))], axis=2)
 
 
 def _sizes(
@@ -139,14 +138,16 @@ def _sizes(
 
 
 def _standing_out(shares: Float[np.ndarray, "samples nv parameters"]) -> Float[np.ndarray, "parameters"]:
-    """How much of each column no other column can make up for, in the joint where it counts most."""
+    """How much of each column no other column can make up for, in the joint where it counts most.
+
+    The part of column k that is orthogonal to the others is `W G^-1 e_k / (G^-1)_kk`, with G = W^T W.
+    """
     samples, nv, count = shares.shape
-    Q, R = np.linalg.qr(shares.reshape(-1, count))
-    left = np.empty_like(R)
-    for k in range(count):
-        others = np.delete(R, k, axis=1)
-        left[:, k] = R[:, k] - others @ np.linalg.lstsq(others, R[:, k], rcond=1e-9)[0]
-    return _worst_joint((Q @ left).reshape(samples, nv, count))
+    U, s, Vt = np.linalg.svd(shares.reshape(-1, count), full_matrices=False)
+    bounded = np.maximum(s, 1e-9 * s[0] + 1e-15)
+    inverse = Vt.T / bounded
+    left = U @ (inverse * s / bounded).T / np.sum(inverse**2, axis=1)
+    return _worst_joint(left.reshape(samples, nv, count))
 
 
 def _worst_joint(shares: Float[np.ndarray, "samples nv parameters"]) -> Float[np.ndarray, "parameters"]:
