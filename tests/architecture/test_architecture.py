@@ -16,7 +16,7 @@ LINES_PER_FILE, LINES_PER_FUNCTION, ARGUMENTS, NAMES_AT_ROOT = 350, 60, 7, 20
 EXCEPTIONS: dict[str, int] = {}
 """Raised limits of lines, `path` or `path:function` to number, each with its reason on the same line."""
 MORE_ARGUMENTS = {
-    "cli/simulate.py:simulate": 10,  # every option of a command is an argument of its function
+    "cli/simulate.py:simulate": 11,  # every option of a command is an argument of its function
 }
 """Raised limits of arguments."""
 

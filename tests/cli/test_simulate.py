@@ -36,6 +36,19 @@ def test_motion_is_mujocos(truesim, arm, tmp_path):
     assert len(motion.time) == 251
 
 
+def test_a_mapping_file_renames_the_controls(truesim, arm, tmp_path):
+    """Controls under names of their own drive the robot as those of the convention do."""
+    write_controls(tmp_path / "log.csv")
+    own = pl.read_csv("log.csv").rename({"ctrl/elbow": "goal [deg]"}).with_columns(pl.col("goal [deg]").degrees())
+    own.write_csv("own.csv")
+    (tmp_path / "mine.toml").write_text('[columns]\n"ctrl/elbow" = { from = "goal [deg]", unit = "deg" }\n')
+    for options in (["--controls", "log.csv", "--out", "a.csv"], ["--controls", "own.csv", "--out", "b.csv"]):
+        mapping = ["--mapping", "mine.toml"] if "own.csv" in options else []
+        assert truesim("simulate", arm, "--seconds", 0.2, *options, *mapping).code == 0
+    a, b = read_log("a.csv"), read_log("b.csv")
+    np.testing.assert_allclose(a.column("qpos/elbow"), b.column("qpos/elbow"), atol=1e-12)
+
+
 def test_free_body_starts_from_the_log(truesim, tmp_path):
     """A passive robot falls from where its log starts."""
     (tmp_path / "ball.xml").write_text(

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from truesim.cli.arguments import FloatingBase, Robot
+from truesim.cli.arguments import FloatingBase, Mapping, Robot
 from truesim.core.errors import TruesimError, unknown_name
 from truesim.core.results import RESULTS, message
 from truesim.data import Log, command_columns, position_columns, read_log, sensor_columns, velocity_columns, write_log
@@ -36,6 +36,7 @@ def simulate(
             show_default=False,
         ),
     ] = None,
+    mapping: Mapping = None,
     start_from_log: Annotated[
         bool,
         typer.Option("--start-from-log", help="Start where the controls' log starts (its qpos/ and qvel/ columns)."),
@@ -62,7 +63,7 @@ def simulate(
     steps = round(seconds / float(simulator.timestep))
     if steps < 1:
         raise TruesimError(f"--seconds {seconds:g} is shorter than one time step ({float(simulator.timestep):g} s).")
-    log = read_log(controls) if controls is not None else None
+    log = read_log(controls, mapping=mapping) if controls is not None else None
     commands = _commands(model, log, np.arange(steps) * float(simulator.timestep))
     state = _start(model, log if start_from_log else None)
     trajectory, done = _run(simulator, state, commands)
