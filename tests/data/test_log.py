@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from truesim.core.errors import FileError, NameUnknownError
+from truesim.core.errors import FileError, NameUnknownError, TruesimError
 from truesim.data import Log, read_log, write_log
 
 
@@ -53,3 +53,11 @@ def test_parts_of_a_log():
     log = Log(np.arange(5) * 0.1, {"a": np.arange(5.0)})
     np.testing.assert_array_equal(log.between(0.1, 0.3).column("a"), [1, 2, 3])
     np.testing.assert_array_equal(log.present(["a"]), np.ones((5, 1), dtype=bool))
+
+
+def test_a_log_made_in_python_is_checked_too():
+    """Stamps that go back and columns of another length are errors at once."""
+    with pytest.raises(TruesimError, match=r"backwards in run at sample 3.*from 2 to 1 s"):
+        Log(np.array([0.0, 2.0, 1.0]), {}, "run")
+    with pytest.raises(TruesimError, match="a of run has 2 samples, time has 3"):
+        Log(np.arange(3.0), {"a": np.zeros(2)}, "run")

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from truesim.core.errors import FileError
+from truesim.core.errors import FileError, TruesimError
 from truesim.data import read_log
 
 TIME, ANGLE = np.arange(50) / 30, np.random.default_rng(0).normal(size=50) * 1e-7
@@ -93,7 +93,7 @@ def test_words_are_left_out_and_said(tmp_path):
 def test_mistakes_are_one_sentence(tmp_path, name, content, words):
     """The file, the place and what to do about it."""
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(FileError) as error:
+    with pytest.raises(TruesimError) as error:
         read_log(tmp_path / name)
     assert "\n" not in str(error.value)
     for word in words:

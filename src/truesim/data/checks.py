@@ -84,8 +84,9 @@ def _degrees(log: Log, model: Model) -> list[Finding]:
             continue
         velocity = joint_velocity_columns(model, joint)[0]
         measured = log.columns.get(velocity) if velocity not in log.derived else None
+        rate = log.columns[velocity] if velocity in log.derived else derivatives(log.time, log.columns[name]).first
         bounds = model.joints.range[joint] if model.joints.limited[joint] else None
-        if said := _looks_like_degrees(log.time, log.columns[name], measured, bounds):
+        if said := _looks_like_degrees(log.columns[name], rate, measured, bounds):
             column = velocity if said.startswith("velocity") else name
             text = f"{said}: it looks like degrees; a mapping file can say so (unit = 'deg')."
             found.append(Finding(column, text, "warning"))
@@ -93,13 +94,13 @@ def _degrees(log: Log, model: Model) -> list[Finding]:
 
 
 def _looks_like_degrees(
-    time: np.ndarray, angle: np.ndarray, velocity: np.ndarray | None, bounds: np.ndarray | None
+    angle: np.ndarray, rate: np.ndarray, velocity: np.ndarray | None, bounds: np.ndarray | None
 ) -> str | None:
     """Why an angle, or its velocity, is probably not in radians."""
     known = angle[np.isfinite(angle)]
     if len(known) < 3:
         return None
-    low, high, rate = known.min(), known.max(), derivatives(time, angle).first
+    low, high = known.min(), known.max()
     if velocity is not None and (ratio := _ratio(rate, velocity)) is not None:
         if 0.8 < ratio * DEGREE < 1.25:
             return f"position changes {ratio:.0f} times as fast as the velocity column says"

@@ -113,8 +113,13 @@ def _turns(quaternions: np.ndarray, middles: np.ndarray, windows: np.ndarray) ->
 def _parabolas(offsets: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Value, first and second derivative where the offset is zero, of the parabola through each window."""
     scale = np.max(np.abs(offsets), axis=1)
-    powers = np.vander((offsets / scale[:, None]).ravel(), 3, increasing=True).reshape(*offsets.shape, 3)
+    u = offsets / scale[:, None]
+    square = u * u
+    products = (np.einsum("sw,sw->s", *pair) for pair in ((u, u), (u, square), (square, square)))
+    sums = [np.full(len(u), float(u.shape[1])), u.sum(axis=1), *products]
+    normal = np.stack([np.stack(sums[k : k + 3], axis=1) for k in range(3)], axis=1)
     middle = np.take_along_axis(values, np.argmin(np.abs(offsets), axis=1)[:, None, None], axis=1)
-    normal = np.einsum("swi,swj->sij", powers, powers)
-    c = np.linalg.solve(normal, np.einsum("swi,swn->sin", powers, values - middle))
+    away = values - middle
+    moments = np.stack([away.sum(axis=1), *(np.einsum("sw,swn->sn", x, away) for x in (u, square))], axis=1)
+    c = np.linalg.solve(normal, moments)
     return np.stack([middle[:, 0] + c[:, 0], c[:, 1] / scale[:, None], 2 * c[:, 2] / scale[:, None] ** 2])

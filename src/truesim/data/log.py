@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from truesim.core.errors import unknown_name
+from truesim.core.errors import TruesimError, unknown_name
 from truesim.core.typing import Bool, Float
 from truesim.model.source import Finding
 
@@ -24,6 +24,12 @@ class Log:
     """Columns that were computed from others: starting points, not measurements."""
     findings: tuple[Finding, ...] = ()
     """What was mended or looks odd, in words."""
+
+    def __post_init__(self) -> None:
+        for name, values in self.columns.items():
+            if np.shape(values) != np.shape(self.time):
+                raise TruesimError(f"{name} of {self.name} has {np.size(values)} samples, time has {len(self.time)}.")
+        _check_stamps(self.time, self.name)
 
     def column(self, name: str) -> Float[np.ndarray, "samples"]:
         """One column; an error with the nearest match if there is none."""
@@ -83,3 +89,19 @@ class Log:
             exact = np.isin(time, stamps)
             result[(stamps[after] - stamps[after - 1] > gap) & ~exact] = np.nan
         return result
+
+
+def _check_stamps(time: Float[np.ndarray, "samples"], name: str) -> None:
+    missing = np.flatnonzero(~np.isfinite(time))
+    if len(missing):
+        raise TruesimError(
+            f"Time is missing in sample {missing[0] + 1} of {name} (row {missing[0] + 2} of a table with a header); "
+            f"{len(missing)} of {len(time)} stamps are: remove those rows."
+        )
+    back = np.flatnonzero(np.diff(time) < 0)
+    if len(back):
+        i = int(back[0]) + 1
+        raise TruesimError(
+            f"Time goes backwards in {name} at sample {i + 1} (row {i + 2} of a table with a header): from "
+            f"{time[i - 1]:.9g} to {time[i]:.9g} s, {len(back)} times in all; cut the log there, or sort its rows."
+        )

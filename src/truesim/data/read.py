@@ -54,7 +54,6 @@ def read_log(
         raise _no_time(path.name, table.columns)
     columns = {name: table[name].to_numpy() for name in table.columns}
     time = columns.pop("time")
-    _check_time(time, path.name)
     notes = tuple(Finding(name, "holds words, not numbers; left out.", "note") for name in words)
     return Log(time, columns, path.name, findings=notes)
 
@@ -100,19 +99,3 @@ def _no_time(file: str, columns: list[str]) -> FileError:
         else "a mapping file can name it, or give a rate: [file] rate = 100.0"
     )
     return FileError(f"{file} has no column 'time' (its columns are {shown}); {hint}.")
-
-
-def _check_time(time: np.ndarray, file: str) -> None:
-    missing = np.flatnonzero(~np.isfinite(time))
-    if len(missing):
-        raise FileError(
-            f"Time is missing in sample {missing[0] + 1} of {file} (row {missing[0] + 2} with the header); "
-            f"{len(missing)} of {len(time)} stamps are: remove those rows."
-        )
-    back = np.flatnonzero(np.diff(time) < 0)
-    if len(back):
-        i = int(back[0]) + 1
-        raise FileError(
-            f"Time goes backwards in {file}, row {i + 2}: from {time[i - 1]:.6g} to {time[i]:.6g} s"
-            f" ({len(back)} times in all); cut the file there into two logs, or sort its rows by time."
-        )
