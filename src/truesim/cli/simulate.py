@@ -20,7 +20,6 @@ from truesim.formats import load
 from truesim.model.model import Model
 from truesim.simulate import Simulator, SmoothJointLaw, State, Trajectory, record
 from truesim.simulate.integrators import INTEGRATORS
-from truesim.simulate.sensors import components
 
 CHUNKS = 50
 """Pieces in which a long motion is computed, so that it can show progress and be interrupted."""
@@ -151,9 +150,9 @@ def _columns(model: Model, trajectory: Trajectory) -> dict[str, np.ndarray]:
     columns.update(zip(position_columns(model), trajectory.q.T, strict=True))
     columns.update(zip(velocity_columns(model), trajectory.v.T, strict=True))
     columns.update(zip(command_columns(model), trajectory.command.T, strict=True))
-    for sensor in model.sensors:
+    for sensor in model.sensors.declared:
         reading = trajectory.sensors[sensor.name].reshape(len(trajectory.time), -1)
-        columns.update(zip(sensor_columns(sensor.name, components(sensor)), reading.T, strict=True))
+        columns.update(zip(sensor_columns(sensor), reading.T, strict=True))
     return columns
 
 
