@@ -47,12 +47,13 @@ def read_sensors(
     Args:
         simulator: The simulator.
         state: Where the robot is.
-        command: Control of each actuator.
+        command: Control of each actuator from now on.
         constants: From `simulator.constants()`, to share it between readings.
     """
     model = simulator.model
     if not model.sensors.declared:
         return {}
+    command, _ = simulator.delayed(state, command)
     a = simulator.equation(command, constants).acceleration(state.q, state.v)
     moment = Moment(
         model=model,
