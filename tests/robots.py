@@ -77,20 +77,19 @@ def start(model: Model, seed: int = 0, speed: float = 1.0) -> State:
 
 
 def numbers(simulator: Simulator) -> Simulator:
-    """The simulator's physical numbers: geoms and sites play no part in motion without contact."""
+    """The simulator's numbers that move the robot: geoms and sites do not without contact, sensors never do."""
     kept = eqx.filter(jax.tree.map(_array, simulator), eqx.is_inexact_array)
-    return eqx.tree_at(lambda s: (s.model.geoms, s.model.sites), kept, (None, None), is_leaf=lambda x: x is None)
+    return eqx.tree_at(_bystanders, kept, (None, None, None), is_leaf=lambda x: x is None)
 
 
 def with_numbers(simulator: Simulator, replaced: Simulator) -> Simulator:
     """The simulator with these numbers instead of its own."""
-    rest = eqx.tree_at(
-        lambda s: (s.model.geoms, s.model.sites),
-        replaced,
-        (simulator.model.geoms, simulator.model.sites),
-        is_leaf=lambda x: x is None,
-    )
+    rest = eqx.tree_at(_bystanders, replaced, _bystanders(simulator), is_leaf=lambda x: x is None)
     return eqx.combine(rest, simulator)
+
+
+def _bystanders(simulator: Simulator) -> tuple:
+    return simulator.model.geoms, simulator.model.sites, simulator.model.sensors
 
 
 def _array(x):

@@ -8,6 +8,7 @@ from tests.formats.conftest import LEG, changed
 from truesim.core.errors import FileError
 from truesim.formats import load, save
 from truesim.formats.sidecar import sidecar_path
+from truesim.model import paths
 
 
 @pytest.fixture
@@ -51,6 +52,31 @@ def test_sections_of_others_stay(robot):
     save(changed(load(robot), {"joints/knee.armature": 0.1}), robot)
     save(changed(load(robot), {"joints/knee.armature": 0.0}), robot)
     assert json.loads(sidecar_path(robot).read_text()) == {"version": 1, "delays": {"knee": 0.01}}
+
+
+def test_what_no_format_holds_comes_back(tmp_path):
+    """Delay, offset, stiction, errors of sensors and the clock's scale go to the sidecar, from either format."""
+    servo = """<mujoco><worldbody><body><joint name="knee"/><geom size=".1"/></body></worldbody>
+      <actuator><position name="knee" joint="knee" kp="3"/></actuator>
+      <sensor><gyro name="imu" site="s"/></sensor></mujoco>""".replace("<geom", '<site name="s"/><geom')
+    values = {
+        "actuators/knee.delay": 0.0113,
+        "actuators/knee.offset": -0.02,
+        "joints/knee.stiction": 0.3,
+        "joints/knee.stribeck_velocity": 0.05,
+        "sensors/qpos/knee.bias": 0.05,
+        "sensors/qvel/knee.scale": 1.01,
+        "time_scale": 1.02,
+    }
+    cases = {"leg.urdf": (LEG, values), "leg.xml": (servo, {**values, "sensors/imu/y.delay": 0.004})}
+    for name, (text, numbers) in cases.items():
+        path = tmp_path / name
+        path.write_text(text)
+        save(changed(load(path), numbers), path)
+        assert path.read_text() == text
+        assert json.loads(sidecar_path(path).read_text())["parameters"] == numbers
+        model = load(path)
+        assert {at: float(paths.read(model, at)) for at in numbers} == numbers
 
 
 def holding(path, value):

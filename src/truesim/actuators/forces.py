@@ -1,4 +1,4 @@
-"""Actuators on joints: `force = clip(gain * clip(control) + bias)`, transmitted by the gear."""
+"""Actuators on joints: `force = clip(gain * (clip(control) + offset) + bias)`, transmitted by the gear."""
 
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ def actuator_forces(
     velocity = moments @ v
     if model.options.clamp_controls:
         control = _clip(control, actuators.control_range, actuators.control_limited)
-    control = _shorter_way(model, length, control)
+    control = _shorter_way(model, length, control + actuators.offset)
     gain = actuators.gain + actuators.gain_slope[:, 0] * length + actuators.gain_slope[:, 1] * velocity
     bias = actuators.bias[:, 0] + actuators.bias[:, 1] * length + actuators.bias[:, 2] * velocity
     force = _clip(gain * control + bias, actuators.force_range, actuators.force_limited)

@@ -4,7 +4,6 @@ import functools
 from pathlib import Path
 from typing import Annotated
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -130,7 +129,7 @@ def _run(simulator: Simulator, state: State, commands: np.ndarray) -> tuple[Traj
             for part in np.split(padded, len(padded) // chunk):
                 piece = jax.block_until_ready(advance(state, part))
                 pieces.append(jax.tree.map(np.asarray, piece))
-                state = State(piece.q[-1], piece.v[-1], piece.time[-1])
+                state = piece.end
                 bar.update(task, advance=1, description="simulating")
                 if not np.all(np.isfinite(piece.q[-1])):
                     break
@@ -143,9 +142,12 @@ def _run(simulator: Simulator, state: State, commands: np.ndarray) -> tuple[Traj
 
 def _joined(pieces: list[Trajectory], steps: int) -> Trajectory:
     """One trajectory of `steps + 1` samples; the last sample of a piece is the first of the next."""
-    samples = jax.tree.map(lambda *x: np.concatenate([*(a[:-1] for a in x[:-1]), x[-1]])[: steps + 1], *pieces)
     info = jax.tree.map(lambda *x: np.concatenate(x)[:steps], *(piece.info for piece in pieces))
-    return eqx.tree_at(lambda t: t.info, samples, info)
+    signals = [(p.time, p.q, p.v, p.command, p.sensors) for p in pieces]
+    time, q, v, command, sensors = jax.tree.map(
+        lambda *x: np.concatenate([*(a[:-1] for a in x[:-1]), x[-1]])[: steps + 1], *signals
+    )
+    return Trajectory(time, q, v, command, sensors, info, pieces[-1].end)
 
 
 def _columns(model: Model, trajectory: Trajectory) -> dict[str, np.ndarray]:
@@ -154,7 +156,7 @@ def _columns(model: Model, trajectory: Trajectory) -> dict[str, np.ndarray]:
     columns.update(zip(position_columns(model), trajectory.q.T, strict=True))
     columns.update(zip(velocity_columns(model), trajectory.v.T, strict=True))
     columns.update(zip(command_columns(model), trajectory.command.T, strict=True))
-    for sensor in model.sensors:
+    for sensor in model.sensors.declared:
         reading = trajectory.sensors[sensor.name].reshape(len(trajectory.time), -1)
         columns.update(zip(sensor_columns(sensor), reading.T, strict=True))
     return columns

@@ -15,23 +15,30 @@ from truesim.formats.supported import (
     sensor_simulated,
     simulated_actuators,
 )
+from truesim.model.actuators import Actuators
 from truesim.model.kinds import FIXED
-from truesim.model.model import Actuators, Bodies, Geoms, Joints, Mesh, Model, Options, Sensor, Sites
+from truesim.model.model import Bodies, Geoms, Joints, Mesh, Model, Options, Sites
+from truesim.model.sensors import Sensor, Sensors
 from truesim.model.source import Finding, Source
 from truesim.model.topology import Link, Topology
+
+STRIBECK_VELOCITY = 0.1
+"""Speed over which stiction fades in a joint that has none yet [rad/s or m/s]."""
 
 
 def from_compiled(m: mujoco.MjModel, source: Source | None, findings: tuple[Finding, ...] = ()) -> Model:
     """Our model of a compiled MuJoCo model; what it has and we do not simulate is added to `findings`."""
-    bodies, joints = _bodies(m), _joints(m)
+    joints, actuators = _joints(m), _actuators(m)
+    kinds = dict(zip(joints.names, joints.kinds, strict=True))
     return Model(
-        bodies=bodies,
+        bodies=_bodies(m),
         joints=joints,
-        actuators=_actuators(m),
+        actuators=actuators,
         sites=_sites(m),
         geoms=_geoms(m),
+        sensors=Sensors.of(_sensors(m), kinds, actuators.joints),
         gravity=_gravity(m),
-        sensors=_sensors(m),
+        time_scale=np.ones(()),
         topology=_topology(m, joints),
         options=_options(m),
         name=_model_name(m),
@@ -78,6 +85,8 @@ def _joints(m: mujoco.MjModel) -> Joints:
         position=m.jnt_pos.copy(),
         damping=m.dof_damping[dof] * (not damper_off),
         frictionloss=m.dof_frictionloss[dof],
+        stiction=np.zeros(m.njnt),
+        stribeck_velocity=np.full(m.njnt, STRIBECK_VELOCITY),
         armature=m.dof_armature[dof],
         stiffness=m.jnt_stiffness * (not spring_off),
         springref=np.where(scalar, m.qpos_spring[coordinate], 0.0),
@@ -131,6 +140,8 @@ def _actuators(m: mujoco.MjModel) -> Actuators:
     affine_gain = m.actuator_gaintype[kept] == mujoco.mjtGain.mjGAIN_AFFINE
     affine_bias = m.actuator_biastype[kept] == mujoco.mjtBias.mjBIAS_AFFINE
     return Actuators(
+        delay=np.zeros(len(kept)),
+        offset=np.zeros(len(kept)),
         gain=m.actuator_gainprm[kept, 0],
         gain_slope=m.actuator_gainprm[kept, 1:3] * affine_gain[:, None],
         bias=m.actuator_biasprm[kept, :3] * affine_bias[:, None],

@@ -1,6 +1,7 @@
 """Motion in time: state, simulator, integrators, sensors, rollouts."""
 
 from truesim.simulate.compiled import compile_jacobian, compile_rollout, compile_value_and_gradient
+from truesim.simulate.history import History
 from truesim.simulate.integrators import Implicit, ImplicitFast, ImplicitStiff, RungeKutta4, SemiImplicitEuler
 from truesim.simulate.joint_laws import MujocoJointLaw, SmoothJointLaw
 from truesim.simulate.rollout import Trajectory, record, rollout
@@ -8,6 +9,7 @@ from truesim.simulate.simulator import Simulator
 from truesim.simulate.state import State, StepInfo
 
 __all__ = [
+    "History",
     "Implicit",
     "ImplicitFast",
     "ImplicitStiff",
