@@ -94,7 +94,6 @@ THREADS = (
         _ours("1 thread"),
         "1 thread",
         1.7,
-        unit="s",
     ),
 )
 JAX_ENGINES = (
@@ -105,14 +104,16 @@ JAX_ENGINES = (
         _mjx("free quadruped"),
         "MJX",
         50,
+        slow=True,
     ),
     Comparison(
-        "quadruped-mjx-double",
-        "12-joint quadruped without contact, step, batch 256, float64 against MJX's float32",
-        _ours("quadruped 256"),
-        _mjx("free quadruped"),
+        "quadruped-mjx-rollout",
+        "12-joint quadruped without contact, 100-step rollout, batch 256, float32",
+        _ours("quadruped rollout", double=False),
+        _mjx("free rollout"),
         "MJX",
         50,
+        slow=True,
     ),
     Comparison(
         "arm-brax",

@@ -1,6 +1,7 @@
 """Our side of every measurement; inertial parameters are inputs of every kernel, not constants."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -39,6 +40,10 @@ class Case:
     def step(self, theta: Any, state: State, command: Any) -> State:
         """One time step."""
         return self._changed(theta).step(state, command)[0]
+
+    def final(self, theta: Any, state: State, commands: Any) -> State:
+        """The state after a rollout."""
+        return rollout(self._changed(theta), state, commands)[0]
 
     def positions(self, theta: Any, state: State, commands: Any) -> Any:
         """Configurations along a rollout."""
@@ -102,12 +107,24 @@ def single_rollout(patience: float) -> Measured:
     return _share(_timed(case.positions, args, args, patience), STEPS)
 
 
-def lanes(function: str, patience: float) -> Measured:
-    """A step of a function of a rollout, an instance in lanes."""
-    case = Case(serial_arm_xml(), LANES)
-    commands = np.zeros((LANES, STEPS, 7))
-    example, args = (case.theta, case.state, commands[0]), (case.theta, case.states, commands)
-    return _share(_timed(getattr(case, function), example, args, patience), LANES * STEPS)
+@dataclass(frozen=True)
+class Rollouts:
+    """A step of a function of rollouts, an instance of a batch."""
+
+    function: str
+    """Method of `Case`."""
+    batch: int
+    steps: int
+    xml: Callable[[], str] = serial_arm_xml
+    threads: int = 1
+
+    def __call__(self, patience: float) -> Measured:
+        """The time of a step of an instance."""
+        case = Case(self.xml(), self.batch)
+        commands = np.zeros((self.batch, self.steps, case.command.size), case.command.dtype)
+        example, args = (case.theta, case.state, commands[0]), (case.theta, case.states, commands)
+        measured = _timed(getattr(case, self.function), example, args, patience, self.threads)
+        return _share(measured, self.batch * self.steps)
 
 
 def derivatives(patience: float, batch: int = 1024) -> Measured:
@@ -115,14 +132,6 @@ def derivatives(patience: float, batch: int = 1024) -> Measured:
     case = Case(serial_arm_xml(), batch)
     example, args = (case.theta, *(np.zeros(7),) * 3), (case.theta, case.states.q, case.states.v, case.commands)
     return _share(_timed(case.derivatives, example, args, patience), batch)
-
-
-def threads(count: int, patience: float) -> Measured:
-    """A rollout of 100 steps, batch 4,096."""
-    case = Case(serial_arm_xml(), 4096)
-    commands = np.zeros((4096, 100, 7))
-    example, args = (case.theta, case.state, commands[0]), (case.theta, case.states, commands)
-    return _timed(case.positions, example, args, patience, threads=count)
 
 
 def compilation(function: str, patience: float) -> Measured:
@@ -140,11 +149,12 @@ MEASUREMENTS: dict[str, Callable[[float], Measured]] = {
     "quadruped 256": partial(step, quadruped_xml, 256),
     "humanoid": partial(step, humanoid_xml, 1024),
     "rollout": single_rollout,
-    "loss": partial(lanes, "loss"),
-    "gradient": partial(lanes, "gradient"),
+    "loss": Rollouts("loss", LANES, STEPS),
+    "gradient": Rollouts("gradient", LANES, STEPS),
     "derivatives": derivatives,
-    "1 thread": partial(threads, 1),
-    "2 threads": partial(threads, 2),
+    "1 thread": Rollouts("positions", 4096, 100),
+    "2 threads": Rollouts("positions", 4096, 100, threads=2),
+    "quadruped rollout": Rollouts("final", 256, 100, quadruped_xml),
     "compile step": partial(compilation, "step"),
     "compile gradient": partial(compilation, "gradient"),
 }

@@ -23,7 +23,8 @@ otherwise, and inertial parameters are inputs of our kernels, not constants.
 
 - **MuJoCo C** is stepped by `mujoco.rollout`, which loops in C. **Pinocchio** and **pytinydiffsim** are called from
   Python; the same call on an empty model, or as many calls that do nothing, are subtracted. **MJX** and **brax**
-  (generalized coordinates) are compiled by XLA, in float32, with all arrays in XLA's memory beforehand.
+  (generalized coordinates) are compiled by XLA, in float32, with all arrays in XLA's memory beforehand; without contact
+  MJX is run as its own benchmark does, with all of its `Data` carried from step to step.
 - The wheel of pytinydiffsim has no derivatives, so only its forward step is measured.
 - The humanoid is gymnasium's file with constraints off and Euler integration on both sides. The gradient is in all
   inertial parameters, the initial state and all controls of 64 instances, and its time includes the forward pass.
@@ -51,7 +52,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
 def write_page(rows: Sequence[Row], path: Path) -> Path:
     """Writes the page, and beside it the picture, whose path is returned."""
     picture = path.with_suffix(".svg")
-    ratios = [Ratio(row.name, f"against {row.peer_name}", row.ratio, row.target) for row in rows]
+    ratios = [Ratio(row.name, _sides(row), row.ratio, row.target) for row in rows]
     picture.write_text(ratio_chart("truesim and its peers", ratios))
     path.write_text(page(rows, picture.name))
     return picture
@@ -75,6 +76,11 @@ def _cells(row: Row) -> tuple[str, ...]:
     compilation = _pair(row.ours_compile, row.peer_compile, "s")
     memory = _pair(row.ours_memory, row.peer_memory, "MB")
     return row.name, ours, peer, row.peer_name, _number(row.ratio), f"{row.target:g}", compilation, memory
+
+
+def _sides(row: Row) -> str:
+    ours, peer = (_number(value, f" {row.unit}") for value in (row.ours, row.peer))
+    return f"{ours}, {row.peer_name} {peer}"
 
 
 def _pair(ours: float | None, peer: float | None, unit: str) -> str:

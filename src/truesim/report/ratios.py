@@ -14,8 +14,8 @@ class Ratio:
     """One line of the picture."""
 
     name: str
-    peer: str
-    """What it is compared with."""
+    detail: str
+    """A second, smaller line under the name."""
     value: float | None
     """None if it could not be measured."""
     target: float
@@ -36,7 +36,8 @@ def ratio_chart(title: str, ratios: Iterable[Ratio]) -> str:
     ]
     for i, line in enumerate(lines):
         parts += _line(line, axis, TOP + ROW * (i + 0.5))
-    parts.append(_text(axis.at(1), height - 10, "times as fast as the peer", colour=FAINT, anchor="middle"))
+    middle = (LABELS + WIDTH - RIGHT) / 2
+    parts.append(_text(middle, height - 10, "times as fast as the peer", colour=FAINT, anchor="middle"))
     return "\n".join([*parts, "</svg>\n"])
 
 
@@ -76,7 +77,7 @@ def _grid(axis: _Axis, bottom: float) -> list[str]:
 def _line(line: Ratio, axis: _Axis, y: float) -> list[str]:
     parts = [
         _text(LABELS - 18, y - 2, line.name, anchor="end"),
-        _text(LABELS - 18, y + 13, line.peer, colour=FAINT, size=11, anchor="end"),
+        _text(LABELS - 18, y + 13, line.detail, colour=FAINT, size=11, anchor="end"),
     ]
     tick = axis.at(line.target)
     target = f'<line x1="{tick:.1f}" y1="{y - 10:.1f}" x2="{tick:.1f}" y2="{y + 10:.1f}" stroke="{TARGET}" '
