@@ -58,9 +58,9 @@ def quadruped_xml(contact: bool = False) -> str:
 
 
 def cube_xml() -> str:
-    """A cube above a plane, as MJCF."""
+    """A cube that touches a plane once it is lowered by a centimetre, as MJCF."""
     return """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 0.1"/>
-    <body pos="0 0 0.3"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="1"/></body></worldbody></mujoco>"""
+    <body pos="0 0 0.11"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="1"/></body></worldbody></mujoco>"""
 
 
 def humanoid_xml() -> str:
