@@ -7,6 +7,7 @@ import jax
 import typer
 from rich.console import Console
 
+from truesim.cli.bench import bench
 from truesim.cli.demo import demo
 from truesim.cli.inspect import inspect
 from truesim.cli.simulate import simulate
@@ -21,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect, simulate, demo):
+for verb in (inspect, simulate, demo, bench):
     app.command()(verb)
 
 
