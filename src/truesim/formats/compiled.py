@@ -15,7 +15,7 @@ from truesim.formats.supported import (
     sensor_simulated,
     simulated_actuators,
 )
-from truesim.model.actuators import Actuators
+from truesim.model.actuators import AFFINE, NUMBERS, Actuators
 from truesim.model.kinds import FIXED
 from truesim.model.model import Bodies, Geoms, Joints, Mesh, Model, Options, Sites
 from truesim.model.sensors import Sensor, Sensors
@@ -145,10 +145,12 @@ def _actuators(m: mujoco.MjModel) -> Actuators:
         gain=m.actuator_gainprm[kept, 0],
         gain_slope=m.actuator_gainprm[kept, 1:3] * affine_gain[:, None],
         bias=m.actuator_biasprm[kept, :3] * affine_bias[:, None],
+        **{number: np.zeros(len(kept)) for number in NUMBERS},
         gear=m.actuator_gear[outputs].copy(),
         control_range=m.actuator_ctrlrange[controls].copy(),
         force_range=m.actuator_forcerange[kept].copy(),
         names=tuple(names[i] for i in kept),
+        laws=(AFFINE,) * len(kept),
         joints=tuple(int(m.actuator_trnid[i, 0]) for i in kept),
         in_parent=tuple(bool(m.actuator_trntype[i] == mujoco.mjtTrn.mjTRN_JOINTINPARENT) for i in kept),
         control_limited=tuple(bool(m.actuator_ctrllimited[c]) for c in controls),
