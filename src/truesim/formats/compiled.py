@@ -1,5 +1,6 @@
 """From MuJoCo's compiled model to ours, one function per kind of element."""
 
+import dataclasses
 from typing import Any
 
 import mujoco
@@ -36,7 +37,7 @@ def from_compiled(m: mujoco.MjModel, source: Source | None, findings: tuple[Find
         actuators=actuators,
         sites=_sites(m),
         geoms=_geoms(m),
-        sensors=Sensors.of(_sensors(m), kinds, actuators.joints),
+        sensors=_sensors(m, Sensors.of(_declared_sensors(m), kinds, actuators.joints)),
         gravity=_gravity(m),
         time_scale=np.ones(()),
         topology=_topology(m, joints),
@@ -140,7 +141,7 @@ def _actuators(m: mujoco.MjModel) -> Actuators:
     affine_gain = m.actuator_gaintype[kept] == mujoco.mjtGain.mjGAIN_AFFINE
     affine_bias = m.actuator_biastype[kept] == mujoco.mjtBias.mjBIAS_AFFINE
     return Actuators(
-        delay=np.zeros(len(kept)),
+        delay=m.actuator_delay[kept],
         offset=np.zeros(len(kept)),
         gain=m.actuator_gainprm[kept, 0],
         gain_slope=m.actuator_gainprm[kept, 1:3] * affine_gain[:, None],
@@ -167,7 +168,15 @@ def _sites(m: mujoco.MjModel) -> Sites:
     )
 
 
-def _sensors(m: mujoco.MjModel) -> tuple[Sensor, ...]:
+def _sensors(m: mujoco.MjModel, perfect: Sensors) -> Sensors:
+    """The sensors with the delays of the file, the same for all numbers that a sensor reads."""
+    names = _names(m, mujoco.mjtObj.mjOBJ_SENSOR, m.nsensor, "sensor")
+    delays = [m.sensor_delay[names.index(sensor.name)] for sensor in perfect.declared for _ in sensor.channels]
+    delay = np.concatenate([delays, np.zeros(sum(perfect.encoders))])
+    return dataclasses.replace(perfect, delay=delay)
+
+
+def _declared_sensors(m: mujoco.MjModel) -> tuple[Sensor, ...]:
     """Sensors that we can read; `find_unsimulated` lists the others."""
     names = _names(m, mujoco.mjtObj.mjOBJ_SENSOR, m.nsensor, "sensor")
     actuators = {old: new for new, old in enumerate(simulated_actuators(m))}
