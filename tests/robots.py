@@ -7,6 +7,7 @@ import mujoco
 import numpy as np
 
 from truesim.formats.compiled import from_compiled
+from truesim.model.actuators import NUMBERS
 from truesim.model.model import Model
 from truesim.simulate import Simulator, State
 
@@ -77,9 +78,12 @@ def start(model: Model, seed: int = 0, speed: float = 1.0) -> State:
 
 
 def numbers(simulator: Simulator) -> Simulator:
-    """The simulator's numbers that move the robot: geoms and sites do not without contact, sensors never do."""
+    """The simulator's numbers that move the robot: neither geoms and sites, without contact, nor sensors do.
+
+    Neither do delays, without a history, nor the numbers of laws that no actuator has.
+    """
     kept = eqx.filter(jax.tree.map(_array, simulator), eqx.is_inexact_array)
-    return eqx.tree_at(_bystanders, kept, (None, None, None), is_leaf=lambda x: x is None)
+    return eqx.tree_at(_bystanders, kept, (None,) * len(_bystanders(simulator)), is_leaf=lambda x: x is None)
 
 
 def with_numbers(simulator: Simulator, replaced: Simulator) -> Simulator:
@@ -89,7 +93,9 @@ def with_numbers(simulator: Simulator, replaced: Simulator) -> Simulator:
 
 
 def _bystanders(simulator: Simulator) -> tuple:
-    return simulator.model.geoms, simulator.model.sites, simulator.model.sensors
+    model = simulator.model
+    idle = (getattr(model.actuators, field) for field in ("delay", *NUMBERS))
+    return model.geoms, model.sites, model.sensors, *idle
 
 
 def _array(x):

@@ -9,6 +9,7 @@ from truesim.core.errors import FileError
 from truesim.formats import load, save
 from truesim.formats.sidecar import sidecar_path
 from truesim.model import paths
+from truesim.model.laws import with_law
 
 
 @pytest.fixture
@@ -79,6 +80,24 @@ def test_what_no_format_holds_comes_back(tmp_path):
         assert {at: float(paths.read(model, at)) for at in numbers} == numbers
 
 
+def test_laws_come_back(robot):
+    """The law of an actuator and its numbers go to the sidecar; those that are as by default need not."""
+    model = with_law(load(robot), "knee", "duty_servo", kp=400.0, volts=7.4)
+    notes = save(model, robot)
+    assert json.loads(sidecar_path(robot).read_text())["parameters"] == {
+        "actuators/knee.law": "duty_servo",
+        "actuators/knee.kp": 400.0,
+        "actuators/knee.volts": 7.4,
+    }
+    assert "actuators/knee.law" in [note.subject for note in notes]
+    again = load(robot)
+    assert again.actuators.laws == model.actuators.laws
+    for path in paths.paths(model):
+        assert paths.read(again, str(path)).tolist() == paths.read(model, path).tolist()
+    save(with_law(again, "knee", "affine"), robot)
+    assert not sidecar_path(robot).exists()
+
+
 def holding(path, value):
     """The content of a sidecar with one parameter."""
     return {"version": 1, "parameters": {path: value}}
@@ -92,6 +111,8 @@ WRONG = {
     "field": (holding("joints/knee.armture", 1), "did you mean 'armature'"),
     "shape": (holding("gravity", 9.81), r"gravity has shape \(3,\), but the new value has shape \(\)"),
     "text": (holding("gravity", "down"), "must be a number or a list of numbers, not 'down'"),
+    "law": (holding("actuators/knee.law", "dc_moter"), "There is no actuator law named 'dc_moter', did you mean"),
+    "number of another law": (holding("actuators/knee.kp", 1), "There is no field of actuators/knee named 'kp'"),
     "nan": (holding("joints/knee.armature", float("nan")), "must be a number or a list of numbers"),
 }
 

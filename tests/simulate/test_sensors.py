@@ -112,7 +112,7 @@ def test_bias_and_scale_of_readings():
     assert read["sensor3"] == 0.2  # its cutoff
     same = [name for name in truth if name not in ("sensor12", "sensor3")]
     assert all(np.array_equal(read[name], truth[name]) for name in same)
-    q, v = read_encoders(model, state)
+    q, v = read_encoders(model, state.q, state.v)
     np.testing.assert_allclose(q, state.q + np.eye(model.nq)[-1] * 0.05, rtol=1e-14)
     np.testing.assert_array_equal(v, state.v)
     with pytest.raises(NameUnknownError, match="sensors/qpos/ball/qw"):

@@ -84,14 +84,14 @@ def _joints(model: Model) -> Table:
 
 def _actuators(model: Model) -> Table:
     actuators = model.actuators
-    table = _table(f"{model.nu} actuators", "actuator", "joint", "gain", "bias", "gear", "control range")
+    table = _table(f"{model.nu} actuators", "actuator", "joint", "law", "gear", "control range")
     for i, name in enumerate(actuators.names):
         span = _number(actuators.control_range[i]) if actuators.control_limited[i] else "unlimited"
         joint = escape(model.joints.names[actuators.joints[i]])
         table.add_row(
             escape(name),
             joint,
-            *(_number(x[i]) for x in (actuators.gain, actuators.bias)),
+            actuators.laws[i],
             _number(actuators.gear[i]),
             span,
         )

@@ -17,7 +17,7 @@ from truesim.core.results import RESULTS, message
 from truesim.data import Log, command_columns, position_columns, read_log, sensor_columns, velocity_columns, write_log
 from truesim.formats import load
 from truesim.model.model import Model
-from truesim.simulate import Simulator, SmoothJointLaw, State, Trajectory, record
+from truesim.simulate import Simulator, SmoothJointLaw, State, Trajectory, readings, record
 from truesim.simulate.integrators import INTEGRATORS
 
 CHUNKS = 50
@@ -151,15 +151,13 @@ def _joined(pieces: list[Trajectory], steps: int) -> Trajectory:
 
 
 def _columns(model: Model, trajectory: Trajectory) -> dict[str, np.ndarray]:
-    """Columns of the log, in the convention."""
-    columns = {"time": trajectory.time}
-    columns.update(zip(position_columns(model), trajectory.q.T, strict=True))
-    columns.update(zip(velocity_columns(model), trajectory.v.T, strict=True))
+    """Columns of the log, in the convention: what the sensors read, with their errors and delays."""
+    declared = [column for sensor in model.sensors.declared for column in sensor_columns(sensor)]
+    read = np.asarray(readings(model, trajectory)).T
+    columns = dict(zip([*declared, *position_columns(model), *velocity_columns(model)], read, strict=True))
+    order = [*position_columns(model), *velocity_columns(model), *command_columns(model), *declared]
     columns.update(zip(command_columns(model), trajectory.command.T, strict=True))
-    for sensor in model.sensors.declared:
-        reading = trajectory.sensors[sensor.name].reshape(len(trajectory.time), -1)
-        columns.update(zip(sensor_columns(sensor), reading.T, strict=True))
-    return columns
+    return {"time": trajectory.time, **{name: columns[name] for name in order}}
 
 
 def _report(trajectory: Trajectory, out: Path, done: int, steps: int) -> None:

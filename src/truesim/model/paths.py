@@ -14,6 +14,7 @@ import numpy as np
 
 from truesim.core.errors import TruesimError, unknown_name
 from truesim.core.typing import Array
+from truesim.model.actuators import Actuators
 from truesim.model.kinds import FREE, SLIDE
 from truesim.model.model import Model
 from truesim.model.sensors import Sensors
@@ -27,6 +28,8 @@ GROUPS = {
     "sensors": "sensor channel",
 }
 """The groups of named things, each with its word in the singular."""
+VARIED = (Actuators, Sensors)
+"""Records of which not all have all fields."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +61,7 @@ def parse(model: Model, text: str) -> Path:
     if name not in records.names:
         raise unknown_name(GROUPS[group], name, records.names)
     i = records.names.index(name)
-    if field not in (own := _fields(records, i)):
+    if field not in (own := fields(records, i)):
         raise unknown_name(f"field of {group}/{name}", field, own)
     return Path(text, field, group, i)
 
@@ -68,7 +71,7 @@ def paths(model: Model) -> Iterator[Path]:
     for group in GROUPS:
         records = getattr(model, group)
         for i, name in enumerate(records.names):
-            for field in _fields(records, i):
+            for field in fields(records, i):
                 yield Path(f"{group}/{name}.{field}", field, group, i)
     for field in _quantities(model):
         yield Path(field, field)
@@ -111,16 +114,15 @@ def unit(model: Model, path: Path) -> str:
     return f"{units[0]} and {units[1]}" if kind == FREE else units[kind == SLIDE]
 
 
+def fields(records: eqx.Module, i: int) -> list[str]:
+    """Names of the quantities that member `i` of a group has; some depend on its kind or law."""
+    every = list(_quantities(records))
+    return [field for field in every if records.applies(field, i)] if isinstance(records, VARIED) else every
+
+
 def _quantities(module: eqx.Module) -> dict[str, str]:
     """Fields of a module that are physical quantities, with their units."""
-    fields = dataclasses.fields(module)
-    return {f.name: f.metadata["unit"] for f in fields if "unit" in f.metadata}
-
-
-def _fields(records: eqx.Module, i: int) -> list[str]:
-    """Quantities that the record `i` of a group has; some depend on its kind."""
-    fields = _quantities(records)
-    return [field for field in fields if not isinstance(records, Sensors) or records.applies(field, i)]
+    return {f.name: f.metadata["unit"] for f in dataclasses.fields(module) if "unit" in f.metadata}
 
 
 def _array(model: Model, path: Path) -> Array:

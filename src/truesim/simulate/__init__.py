@@ -4,6 +4,7 @@ from truesim.simulate.compiled import compile_jacobian, compile_rollout, compile
 from truesim.simulate.history import History
 from truesim.simulate.integrators import Implicit, ImplicitFast, ImplicitStiff, RungeKutta4, SemiImplicitEuler
 from truesim.simulate.joint_laws import MujocoJointLaw, SmoothJointLaw
+from truesim.simulate.readings import readings
 from truesim.simulate.rollout import Trajectory, record, rollout
 from truesim.simulate.simulator import Simulator
 from truesim.simulate.state import State, StepInfo
@@ -24,6 +25,7 @@ __all__ = [
     "compile_jacobian",
     "compile_rollout",
     "compile_value_and_gradient",
+    "readings",
     "record",
     "rollout",
 ]

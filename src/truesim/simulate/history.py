@@ -1,7 +1,9 @@
 """Signals that are remembered for a while: what delays look back into."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 
 from truesim.core.typing import Array, Float
 
@@ -47,3 +49,20 @@ class History(eqx.Module):
         part = (jnp.asarray(delay)[None] - age[:, None]) / span
         part = jnp.where(part >= 1, 1.0, jnp.where(part >= 0, part, 0.0))
         return self.values[-1] - jnp.sum(part * jnp.diff(self.values, axis=0), axis=0)
+
+
+def delayed(
+    signal: Float[Array, "samples n"], time: Float[Array, "samples"], delay: Float[Array, "n"], length: int
+) -> Float[Array, "samples n"]:
+    """A sampled signal as it is seen `delay` late at each of its own times; before its start it has its first value.
+
+    Args:
+        signal: One row a sample.
+        time: Of each sample [s].
+        delay: Of each column [s].
+        length: Number of samples, the present one included, that the delay looks back into.
+    """
+    rows = np.maximum(np.arange(len(signal))[:, None] - np.arange(length)[::-1], 0)
+    return jax.vmap(lambda values, stamps: History(values, stamps).at(stamps[-1], delay))(
+        jnp.asarray(signal)[rows], jnp.asarray(time)[rows]
+    )

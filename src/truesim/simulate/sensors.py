@@ -72,10 +72,11 @@ def read_sensors(
     return readings
 
 
-def read_encoders(model: Model, state: State) -> tuple[Float[Array, "nq"], Float[Array, "nv"]]:
+def read_encoders(
+    model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]
+) -> tuple[Float[Array, "nq"], Float[Array, "nv"]]:
     """Positions and velocities as a log holds them: `scale * truth + bias`."""
-    sensors = model.sensors
-    return _measured(model, sensors.positions, state.q), _measured(model, sensors.velocities, state.v)
+    return _measured(model, model.sensors.positions, q), _measured(model, model.sensors.velocities, v)
 
 
 def _measured(model: Model, channels: slice, truth: Float[Array, "n"]) -> Float[Array, "n"]:
