@@ -41,6 +41,13 @@ def test_columns_are_renamed_and_scaled(files):
     assert set(log.columns) == {"qpos/shoulder", "qpos/elbow", "ctrl/elbow", "ctrl/fan", "volts"}
 
 
+def test_a_mapping_may_name_every_column(tmp_path):
+    """Nothing need be left over."""
+    (tmp_path / "a.csv").write_text("t,j\n0,1\n1,2\n")
+    log = read_log(tmp_path / "a.csv", mapping={"columns": {"time": "t", "qpos/elbow": "j"}})
+    np.testing.assert_array_equal(log.column("qpos/elbow"), [1, 2])
+
+
 def test_json_says_the_same(files):
     """A mapping may be JSON, or a dictionary in Python."""
     content = {"columns": {"time": {"from": "stamp", "unit": "ms"}, "qpos/elbow": "j2"}}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from truesim.data import Gap, Log, sampling, segments
+from truesim.data import Gap, Log, missing_samples, sampling, segments
 
 steps = hnp.arrays(float, st.integers(0, 40), elements=st.sampled_from([0.0, 0.001, 0.002, 0.0021, 0.05, 1.0]))
 holes = st.lists(st.integers(0, 39), max_size=30)
@@ -83,3 +83,23 @@ def test_a_needed_column_sampled_more_slowly_does_not_cut():
     time = np.arange(100) / 100
     log = Log(time, {"ctrl/a": np.where(np.arange(100) % 10 == 0, 1.0, np.nan)})
     assert len(segments(log, needed=["ctrl/a"])) == 1
+
+
+@given(st.sets(st.integers(0, 39), max_size=37))
+def test_missing_samples_are_counted(holes):
+    """At an even rate, every missing row counts, at the ends too, if the rate can be told."""
+    values = np.ones(40)
+    values[list(holes)] = np.nan
+    known = np.flatnonzero(np.isfinite(values))
+    log = Log(np.arange(40) / 100, {"a": values})
+    if np.median(np.diff(known)) == 1:
+        assert missing_samples(log, "a") == len(holes)
+
+
+def test_rows_of_other_columns_are_not_missing():
+    """Two topics at their own stamps have no missing samples."""
+    time = np.sort(np.concatenate([np.arange(100) / 100, np.arange(20) / 20 + 0.003]))
+    slow = np.isin(time, np.arange(20) / 20 + 0.003)
+    log = Log(time, {"slow": np.where(slow, 1.0, np.nan), "fast": np.where(slow, np.nan, 1.0)})
+    assert missing_samples(log, "slow") == 0
+    assert missing_samples(log, "fast") == 0

@@ -9,3 +9,9 @@ Robot = Annotated[Path, typer.Argument(help="Robot file, MJCF or URDF.", show_de
 FloatingBase = Annotated[
     bool, typer.Option("--floating-base", help="Let the root of a URDF move freely (robots that walk or fly).")
 ]
+Mapping = Annotated[
+    Path | None,
+    typer.Option(
+        "--mapping", help="File (TOML or JSON) that renames and scales the logs' own columns.", show_default=False
+    ),
+]

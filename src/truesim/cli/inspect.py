@@ -1,8 +1,9 @@
-"""`truesim inspect`: what a robot file holds, what each number is called, and what is not simulated."""
+"""`truesim inspect`: what a robot file holds, what each number is called, what is not simulated; what logs hold."""
 
 import fnmatch
 import json
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from truesim.cli.arguments import FloatingBase, Robot
+from truesim.cli.arguments import FloatingBase, Mapping, Robot
+from truesim.cli.inspect_logs import inspect_logs
 from truesim.core.errors import TruesimError
+from truesim.data import read_log
 from truesim.formats import load
 from truesim.model import paths
 from truesim.model.model import Model
@@ -23,14 +26,27 @@ HEADINGS = {"not simulated": "Not simulated", "warning": "Warnings", "note": "No
 
 def inspect(
     robot: Robot,
+    logs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Logs of the robot: CSV, Parquet, NPZ, MCAP or ROS bag.", metavar="LOG", show_default=False
+        ),
+    ] = None,
+    mapping: Mapping = None,
     floating_base: FloatingBase = False,
     only: Annotated[
         str | None, typer.Option(help="Show only parameters whose path fits this pattern, such as 'joints/*.damping'.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Show what ROBOT holds: bodies, joints, actuators, sensors, every parameter by name, and what is not simulated."""
+    """Show what ROBOT holds: bodies, joints, actuators, sensors, every parameter by name, and what is not simulated.
+
+    With logs, show what they hold instead: columns that match, sampling, gaps, oddities, and which parameters show.
+    """
     model = load(robot, floating_base=floating_base)
+    if logs:
+        inspect_logs(model, [read_log(path, mapping=mapping) for path in logs], as_json)
+        return
     shown = [path for path in paths.paths(model) if only is None or fnmatch.fnmatchcase(path.text, only)]
     if only is not None and not shown:
         raise TruesimError(f"No parameter fits the pattern {only!r}; without --only, inspect lists them all.")

@@ -6,6 +6,7 @@ import sys
 import jax
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from truesim.cli.bench import bench
 from truesim.cli.demo import demo
@@ -45,5 +46,5 @@ def run() -> None:
 
 
 def _fail(sentence: str, code: int) -> None:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {sentence}", markup=True)
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {escape(sentence)}")
     sys.exit(code)

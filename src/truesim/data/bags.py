@@ -20,6 +20,8 @@ from truesim.core.errors import FileError
 
 JOINT_STATES = {"position": "qpos", "velocity": "qvel", "effort": "effort"}
 """Fields of `sensor_msgs/JointState`, and the columns they become."""
+NO_SIGNALS = ("header", "layout")
+"""Fields of messages that describe the others."""
 LONGEST = 64
 """Arrays with more entries than this are pictures, scans and maps, not signals."""
 
@@ -118,10 +120,10 @@ def _stamp(message: Message) -> int:
 
 
 def _flat(content: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Numbers, short arrays of numbers and lists of names in a message, by path; headers and covariances left out."""
+    """Numbers, short arrays of numbers and lists of names in a message, by path."""
     if isinstance(content, dict):
         for name, value in content.items():
-            if name != "header" and not name.endswith("covariance"):
+            if name not in NO_SIGNALS and not name.endswith("covariance"):
                 yield from _flat(value, f"{path}/{name}" if path else name)
     elif isinstance(content, bool | int | float | np.number):
         yield path, float(content)

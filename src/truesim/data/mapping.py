@@ -146,7 +146,7 @@ def mapped(table: pl.DataFrame, mapping: ColumnMap, file: str) -> pl.DataFrame:
     rest = [column for column in table.columns if column not in taken]
     if clash := next((column for column in rest if column in new), None):
         raise FileError(f"{mapping.name} maps {clash!r}, but {file} has a column of that name already.")
-    return table.select(rest).with_columns(**new)
+    return pl.DataFrame({**{column: table[column] for column in rest}, **new})
 
 
 def _source(target: str, entry: Any, name: str) -> Source:

@@ -6,6 +6,7 @@ import numpy as np
 
 from truesim.core.errors import TruesimError
 from truesim.core.typing import Float
+from truesim.data.checks import oddities
 from truesim.data.columns import (
     joint_position_columns,
     joint_velocity_columns,
@@ -15,6 +16,7 @@ from truesim.data.columns import (
 from truesim.data.differentiate import HALF_WIDTH, derivatives, orientation_derivatives
 from truesim.data.log import STAMP_TOLERANCE, Log
 from truesim.data.orientation import continuous
+from truesim.data.sampling import missing_samples
 from truesim.model.kinds import BALL, FREE, HINGE, SLIDE
 from truesim.model.model import Model
 from truesim.model.source import Finding
@@ -26,6 +28,7 @@ POSITION_SENSORS, VELOCITY_SENSORS = ("jointpos", "ballquat"), ("jointvel", "bal
 def prepared(log: Log, model: Model, *, half_width: float = HALF_WIDTH, gap: float | None = None) -> Log:
     """The log of this robot, cleaned; what was done to it is in `findings`, what was computed in `derived`.
 
+    - What looks odd, such as angles in degrees, is said and left as it is.
     - Rows with one stamp become one row, each column with its last value. Infinite values count as missing (NaN).
     - Angles that wrap around are made continuous, unless that would leave the joint's limits.
     - Orientations get unit length and do not jump between q and -q.
@@ -49,9 +52,9 @@ def prepared(log: Log, model: Model, *, half_width: float = HALF_WIDTH, gap: flo
     _add_positions(columns, model)
     _add_velocities(columns, log.time, model, half_width, gap)
     derived = log.derived | (set(columns) - known)
-    notes += _missing_samples(columns, derived)
-    findings = dict.fromkeys((*log.findings, *notes))
-    return dataclasses.replace(log, columns=columns, derived=frozenset(derived), findings=tuple(findings))
+    clean = dataclasses.replace(log, columns=columns, derived=frozenset(derived))
+    findings = dict.fromkeys((*log.findings, *oddities(clean, model), *notes, *_missing(clean)))
+    return dataclasses.replace(clean, findings=tuple(findings))
 
 
 def unwrapped(angles: Float[np.ndarray, "samples"]) -> Float[np.ndarray, "samples"]:
@@ -155,11 +158,13 @@ def _copy(columns: dict[str, np.ndarray], sources: list[str], targets: list[str]
         columns.update({target: columns[source] for source, target in zip(sources, targets, strict=True)})
 
 
-def _missing_samples(columns: dict[str, np.ndarray], derived: frozenset[str] | set[str]) -> list[Finding]:
+def _missing(log: Log) -> list[Finding]:
     """A note for every recorded column with missing samples."""
     notes = []
-    for name, values in columns.items():
-        if name not in derived and (count := int(np.sum(~np.isfinite(values)))):
-            text = f"{count} of {len(values)} samples are missing ({100 * count / len(values):.2g} %); left out."
+    for name in log.columns:
+        known = int(np.sum(log.present([name])))
+        if known and name not in log.derived and (count := missing_samples(log, name)):
+            share = 100 * count / (count + known)
+            text = f"{count} of {count + known} samples are missing ({share:.2g} %); left out."
             notes.append(Finding(name, text, "note"))
     return notes

@@ -70,7 +70,9 @@ def write_log(path: str | os.PathLike[str], columns: Mapping[str, Float[np.ndarr
 def _table(path: Path, layout: Layout) -> pl.DataFrame:
     if not path.exists():
         raise FileError(f"There is no log file {path}.")
-    reader = (lambda path, _: read_bag(path)) if path.is_dir() else READERS.get(path.suffix.lower())
+    if path.is_dir() and not (path / "metadata.yaml").is_file():
+        raise FileError(f"{path} is a folder, but no ROS 2 bag (it has no metadata.yaml); name the log files in it.")
+    reader = READERS[".bag"] if path.is_dir() else READERS.get(path.suffix.lower())
     if reader is None:
         raise FileError(f"{path.name} is of no known format; logs end in {', '.join(READERS)}.")
     try:

@@ -74,6 +74,21 @@ def sampling(log: Log, columns: Sequence[str] = (), *, gap: float | None = None)
     return Sampling(len(time), float(time[0]), float(time[-1]), period, jitter, gaps, int(np.sum(steps == 0)))
 
 
+def missing_samples(log: Log, column: str) -> int:
+    """How many samples of a column are missing between its first and last stamp, at its own sampling period.
+
+    Rows that belong to other columns, sampled at other stamps, do not count.
+    """
+    known = np.flatnonzero(np.isfinite(log.column(column)))
+    time, period = log.time[known], _period(log.time[known])
+    if not np.isfinite(period):
+        return len(log.time) - len(known)
+    holes = np.round(np.diff(time) / period) - 1
+    ends = np.floor(np.array([time[0] - log.time[0], log.time[-1] - time[-1]]) / period + 0.1)
+    without = np.diff([-1, *known, len(log.time)]) - 1
+    return int(np.sum(np.clip([ends[0], *holes, ends[1]], 0, without)))
+
+
 def gap_length(time: Float[np.ndarray, "samples"], gap: float | None = None) -> float:
     """The time between stamps above which there is a gap [s]: `gap` if given, else five sampling periods."""
     if gap is not None:

@@ -13,7 +13,7 @@ from truesim.dynamics.kinematics import (
 )
 from truesim.dynamics.mass_matrix import mass_matrix
 from truesim.dynamics.momentum import centre_of_mass, kinetic_energy, momentum, potential_energy
-from truesim.dynamics.regressor import base_parameters, regressor
+from truesim.dynamics.regressor import base_parameters, regressor, regressors
 
 __all__ = [
     "base_parameters",
@@ -35,4 +35,5 @@ __all__ = [
     "potential_energy",
     "reference_configuration",
     "regressor",
+    "regressors",
 ]
