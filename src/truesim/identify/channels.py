@@ -108,7 +108,7 @@ def residual(
     """
     model = simulator.model
     links = {model.joints.names[link.joint]: link for link in model.topology.links if link.joint >= 0}
-    positions, velocities = read_encoders(model, state)
+    positions, velocities = read_encoders(model, state.q, state.v)
     readings = read_sensors(simulator, state, command, constants)
     rows, at = [], 0
     for channel in channels:

@@ -122,9 +122,10 @@ class Problem:
         """All stretches with their derivatives; columns are those of one log's parameters, then of the first state."""
         return self.kernel(*self._arguments(theta, nodes))
 
-    def shoot(self, theta: Float[np.ndarray, "size"], nodes: Nodes) -> Shot:
-        """All stretches."""
-        return self.prediction(*self._arguments(theta, nodes))
+    def predict(self, theta: Float[np.ndarray, "size"], log: int, stretch: Stretch) -> Shot:
+        """Other stretches of a log, side by side."""
+        known = np.zeros(0) if self.known_values is None else self.known_values[log]
+        return self.prediction(theta[self.columns[log]], known, stretch)
 
     def beliefs(self, theta: Float[np.ndarray, "size"]) -> tuple[np.ndarray, np.ndarray]:
         """Departures from priors in standard deviations, and their derivatives by the coordinates."""
