@@ -6,9 +6,9 @@ import jax
 import mujoco
 import numpy as np
 import pytest
-from benchmarks.robots import cube_xml, quadruped_xml
 
 from truesim import native
+from truesim.bench.robots import cube_xml, quadruped_xml
 
 pytestmark = pytest.mark.skipif("TRUESIM_MJX" not in os.environ, reason="set TRUESIM_MJX=1 to compile MJX")
 

@@ -100,14 +100,14 @@ def _joints(model: Model) -> Table:
 
 def _actuators(model: Model) -> Table:
     actuators = model.actuators
-    table = _table(f"{model.nu} actuators", "actuator", "joint", "gain", "bias", "gear", "control range")
+    table = _table(f"{model.nu} actuators", "actuator", "joint", "law", "gear", "control range")
     for i, name in enumerate(actuators.names):
         span = _number(actuators.control_range[i]) if actuators.control_limited[i] else "unlimited"
         joint = escape(model.joints.names[actuators.joints[i]])
         table.add_row(
             escape(name),
             joint,
-            *(_number(x[i]) for x in (actuators.gain, actuators.bias)),
+            actuators.laws[i],
             _number(actuators.gear[i]),
             span,
         )
@@ -115,14 +115,14 @@ def _actuators(model: Model) -> Table:
 
 
 def _sensors(model: Model) -> Table:
-    table = _table(f"{len(model.sensors)} sensors", "sensor", "reads", "of")
+    table = _table(f"{len(model.sensors.declared)} sensors", "sensor", "reads", "of")
     groups: dict[str, tuple[str, ...]] = {
         "joint": model.joints.names,
         "actuator": model.actuators.names,
         "site": model.sites.names,
         "geom": model.geoms.names,
     }
-    for sensor in model.sensors:
+    for sensor in model.sensors.declared:
         names = groups.get(sensor.object_kind, model.bodies.names)
         table.add_row(
             escape(sensor.name),
@@ -166,7 +166,7 @@ def _as_json(model: Model, shown: list[paths.Path]) -> dict[str, Any]:
         "bodies": list(model.bodies.names),
         "joints": [{"name": n, "kind": k.name} for n, k in zip(model.joints.names, model.joints.kinds, strict=True)],
         "actuators": list(model.actuators.names),
-        "sensors": [{"name": sensor.name, "kind": sensor.kind} for sensor in model.sensors],
+        "sensors": [{"name": sensor.name, "kind": sensor.kind} for sensor in model.sensors.declared],
         "parameters": [
             {
                 "path": path.text,

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from truesim.cli.bench import bench
 from truesim.cli.demo import demo
 from truesim.cli.inspect import inspect
 from truesim.cli.simulate import simulate
@@ -22,7 +23,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect, simulate, demo):
+for verb in (inspect, simulate, demo, bench):
     app.command()(verb)
 
 

@@ -4,7 +4,6 @@ import functools
 from pathlib import Path
 from typing import Annotated
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +17,7 @@ from truesim.core.results import RESULTS, message
 from truesim.data import Log, command_columns, position_columns, read_log, sensor_columns, velocity_columns, write_log
 from truesim.formats import load
 from truesim.model.model import Model
-from truesim.simulate import Simulator, SmoothJointLaw, State, Trajectory, record
+from truesim.simulate import Simulator, SmoothJointLaw, State, Trajectory, readings, record
 from truesim.simulate.integrators import INTEGRATORS
 
 CHUNKS = 50
@@ -131,7 +130,7 @@ def _run(simulator: Simulator, state: State, commands: np.ndarray) -> tuple[Traj
             for part in np.split(padded, len(padded) // chunk):
                 piece = jax.block_until_ready(advance(state, part))
                 pieces.append(jax.tree.map(np.asarray, piece))
-                state = State(piece.q[-1], piece.v[-1], piece.time[-1])
+                state = piece.end
                 bar.update(task, advance=1, description="simulating")
                 if not np.all(np.isfinite(piece.q[-1])):
                     break
@@ -144,21 +143,22 @@ def _run(simulator: Simulator, state: State, commands: np.ndarray) -> tuple[Traj
 
 def _joined(pieces: list[Trajectory], steps: int) -> Trajectory:
     """One trajectory of `steps + 1` samples; the last sample of a piece is the first of the next."""
-    samples = jax.tree.map(lambda *x: np.concatenate([*(a[:-1] for a in x[:-1]), x[-1]])[: steps + 1], *pieces)
     info = jax.tree.map(lambda *x: np.concatenate(x)[:steps], *(piece.info for piece in pieces))
-    return eqx.tree_at(lambda t: t.info, samples, info)
+    signals = [(p.time, p.q, p.v, p.command, p.sensors) for p in pieces]
+    time, q, v, command, sensors = jax.tree.map(
+        lambda *x: np.concatenate([*(a[:-1] for a in x[:-1]), x[-1]])[: steps + 1], *signals
+    )
+    return Trajectory(time, q, v, command, sensors, info, pieces[-1].end)
 
 
 def _columns(model: Model, trajectory: Trajectory) -> dict[str, np.ndarray]:
-    """Columns of the log, in the convention."""
-    columns = {"time": trajectory.time}
-    columns.update(zip(position_columns(model), trajectory.q.T, strict=True))
-    columns.update(zip(velocity_columns(model), trajectory.v.T, strict=True))
+    """Columns of the log, in the convention: what the sensors read, with their errors and delays."""
+    declared = [column for sensor in model.sensors.declared for column in sensor_columns(sensor)]
+    read = np.asarray(readings(model, trajectory)).T
+    columns = dict(zip([*declared, *position_columns(model), *velocity_columns(model)], read, strict=True))
+    order = [*position_columns(model), *velocity_columns(model), *command_columns(model), *declared]
     columns.update(zip(command_columns(model), trajectory.command.T, strict=True))
-    for sensor in model.sensors:
-        reading = trajectory.sensors[sensor.name].reshape(len(trajectory.time), -1)
-        columns.update(zip(sensor_columns(sensor), reading.T, strict=True))
-    return columns
+    return {"time": trajectory.time, **{name: columns[name] for name in order}}
 
 
 def _report(trajectory: Trajectory, out: Path, done: int, steps: int) -> None:

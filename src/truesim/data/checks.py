@@ -158,7 +158,7 @@ def _clipping(log: Log, model: Model) -> list[Finding]:
             where = "at the bound of the actuator" if limited else "at its largest or smallest value"
             found.append(Finding(name, f"is {where} in {100 * part:.0f} % of the samples.", "note"))
     velocities = [joint_velocity_columns(model, joint) for joint in range(len(model.joints.names))]
-    sensed = [name for s in model.sensors if s.kind not in PLACES for name in sensor_columns(s)]
+    sensed = [name for s in model.sensors.declared if s.kind not in PLACES for name in sensor_columns(s)]
     for name in [*(column for columns in velocities for column in columns), *sensed]:
         if name in log.columns and name not in log.derived and (part := clipped(log.columns[name])) > CLIPPED:
             found.append(Finding(name, f"rests at an extreme in {100 * part:.0f} % of the samples: clipped?", "note"))

@@ -68,7 +68,7 @@ def _meanings(model: Model) -> Iterable[tuple[str, str]]:
         yield from ((column, f"position of joint {name!r}") for column in joint_position_columns(model, joint))
         yield from ((column, f"velocity of joint {name!r}") for column in joint_velocity_columns(model, joint))
     yield from zip(command_columns(model), (f"control of {name!r}" for name in model.actuators.names), strict=True)
-    for sensor in model.sensors:
+    for sensor in model.sensors.declared:
         yield from ((column, f"sensor {sensor.name!r} ({sensor.kind})") for column in sensor_columns(sensor))
 
 

@@ -104,8 +104,8 @@ def _hinge_columns(model: Model) -> list[tuple[str, int]]:
     """Every column that holds the angle of a hinge, with its joint."""
     hinges = [joint for joint, kind in enumerate(model.joints.kinds) if kind == HINGE]
     own = [(joint_position_columns(model, joint)[0], joint) for joint in hinges]
-    read = [(sensor_columns(s)[0], s.object) for s in model.sensors if s.kind == "jointpos" and s.object in hinges]
-    return own + read
+    encoders = [sensor for sensor in model.sensors.declared if sensor.kind == "jointpos" and sensor.object in hinges]
+    return own + [(sensor_columns(sensor)[0], sensor.object) for sensor in encoders]
 
 
 def _straighten(columns: dict[str, np.ndarray], model: Model) -> list[Finding]:
@@ -126,7 +126,7 @@ def _straighten(columns: dict[str, np.ndarray], model: Model) -> list[Finding]:
 
 def _add_positions(columns: dict[str, np.ndarray], model: Model) -> None:
     """Positions that only a sensor reads, under the joint's own name."""
-    for sensor in model.sensors:
+    for sensor in model.sensors.declared:
         if sensor.kind in POSITION_SENSORS:
             _copy(columns, sensor_columns(sensor), joint_position_columns(model, sensor.object))
 
@@ -135,7 +135,7 @@ def _add_velocities(
     columns: dict[str, np.ndarray], time: np.ndarray, model: Model, half_width: float, gap: float | None
 ) -> None:
     """Velocities that were not recorded: from a sensor, else from positions."""
-    for sensor in model.sensors:
+    for sensor in model.sensors.declared:
         if sensor.kind in VELOCITY_SENSORS:
             _copy(columns, sensor_columns(sensor), joint_velocity_columns(model, sensor.object))
     for joint, kind in enumerate(model.joints.kinds):

@@ -7,6 +7,7 @@ from truesim.dynamics.kinematics import (
     body_accelerations,
     body_poses,
     body_velocities,
+    difference,
     integrate,
     reference_configuration,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "body_poses",
     "body_velocities",
     "centre_of_mass",
+    "difference",
     "forward_dynamics",
     "gravity_forces",
     "integrate",
