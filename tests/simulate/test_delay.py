@@ -3,6 +3,7 @@
 import dataclasses
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -156,6 +157,18 @@ def test_a_motion_goes_on_from_its_end():
     second = evaluate(record, simulator, first.end, u[9:])
     np.testing.assert_allclose(np.concatenate([first.v[:-1], second.v]), whole.v, atol=1e-13)
     np.testing.assert_allclose(whole.sensors["force"][:-1], whole.info.applied_force[:, 0], atol=1e-13)
+
+
+def test_a_history_from_the_middle_of_a_log():
+    """A motion that starts with the commands before it goes as if it had always run."""
+    simulator, u, now = delayed(SLEDGE, 0.007), commands(20), 7 * STEP
+    whole = evaluate(lambda s, u: rollout(s, State.at_rest(s.model), u)[1].v, simulator, u)
+    past = History.of(u[:7], np.arange(7) * STEP, simulator.history)
+    middle = State(jnp.zeros(1), jnp.asarray(whole[6]), jnp.asarray(now), past)
+    rest = evaluate(lambda s, x, u: rollout(s, x, u)[1].v, simulator, middle, u[7:])
+    np.testing.assert_allclose(rest, whole[7:], atol=1e-13)
+    early = History.of(u[:2], np.arange(2) * STEP, 4)
+    np.testing.assert_array_equal(early.values, u[[0, 0, 0, 1]])
 
 
 def test_traced_delays_need_room():

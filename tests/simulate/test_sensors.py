@@ -1,19 +1,21 @@
 """Every kind of sensor against MuJoCo's readings."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
 
 from tests.comparison import relative_error
-from tests.evaluation import compiled, evaluate
+from tests.evaluation import compiled
 from tests.random_trees import random_configuration
 from tests.robots import start
 from truesim.core.errors import NameUnknownError
 from truesim.formats.compiled import from_compiled
 from truesim.model import paths
 from truesim.simulate import Simulator, State
-from truesim.simulate.sensors import READERS, read_encoders, read_sensors
+from truesim.simulate.sensors import READERS, from_encoders, read_encoders, read_sensors
 
 FRAMES = ("framepos", "framequat", "framexaxis", "frameyaxis", "framezaxis", "framelinvel", "frameangvel")
 ORIENTED = ("framequat", "framexaxis", "frameyaxis", "framezaxis")
@@ -58,11 +60,22 @@ ROBOT = f"""
 
 
 @pytest.fixture(scope="module")
-def readings():
+def simulator():
+    """The robot, simulated."""
+    return Simulator.of(from_compiled(mujoco.MjModel.from_xml_string(ROBOT), None))
+
+
+@pytest.fixture(scope="module")
+def ours(simulator):
+    """Our readings, compiled for any numbers of the robot."""
+    return compiled(read_sensors, simulator, State.at_rest(simulator.model), np.zeros(2))
+
+
+@pytest.fixture(scope="module")
+def readings(simulator, ours):
     """Our readings and MuJoCo's at random states, by sensor."""
     m = mujoco.MjModel.from_xml_string(ROBOT)
     m.opt.tolerance = 0
-    simulator, ours = Simulator.of(from_compiled(m, None)), None
     pairs = []
     for seed in range(5):
         rng = np.random.default_rng(seed)
@@ -71,7 +84,6 @@ def readings():
         d.qpos, d.qvel, d.ctrl = q, v, u
         mujoco.mj_forward(m, d)
         state = State(jnp.asarray(q), jnp.asarray(v), jnp.zeros(()))
-        ours = ours or compiled(read_sensors, simulator, state, u)
         pairs.append((ours(simulator, state, u), d.sensordata.copy()))
     return m, simulator.model, pairs
 
@@ -99,15 +111,13 @@ def test_readings_agree_with_mujoco(readings, kind):
             assert relative_error(mine, theirs) < 1e-10, sensor
 
 
-def test_bias_and_scale_of_readings():
+def test_bias_and_scale_of_readings(simulator, ours):
     """Each channel reads `scale * truth + bias`, before it is cut off; an orientation has neither."""
-    model = from_compiled(mujoco.MjModel.from_xml_string(ROBOT), None)
-    exact, state = Simulator.of(model), start(model)
+    model, state = simulator.model, start(simulator.model)
     changes = {"sensor12/y.bias": 0.3, "sensor12/y.scale": 1.1, "sensor3.bias": 5.0, "qpos/hinge.bias": 0.05}
     for path, value in changes.items():
         model = paths.write(model, f"sensors/{path}", value)
-    biased = Simulator.of(model)
-    truth, read = (evaluate(read_sensors, simulator, state, np.zeros(2)) for simulator in (exact, biased))
+    truth, read = (ours(s, state, np.zeros(2)) for s in (simulator, dataclasses.replace(simulator, model=model)))
     np.testing.assert_allclose(read["sensor12"], np.array(truth["sensor12"]) * [1, 1.1, 1] + [0, 0.3, 0], rtol=1e-14)
     assert read["sensor3"] == 0.2  # its cutoff
     same = [name for name in truth if name not in ("sensor12", "sensor3")]
@@ -115,13 +125,14 @@ def test_bias_and_scale_of_readings():
     q, v = read_encoders(model, state.q, state.v)
     np.testing.assert_allclose(q, state.q + np.eye(model.nq)[-1] * 0.05, rtol=1e-14)
     np.testing.assert_array_equal(v, state.v)
+    np.testing.assert_allclose(from_encoders(model, q, v)[0], state.q, atol=1e-15)
     with pytest.raises(NameUnknownError, match="sensors/qpos/ball/qw"):
         paths.parse(model, "sensors/qpos/ball/qw.bias")
 
 
-def test_units_of_channels():
+def test_units_of_channels(simulator):
     """Biases are in the unit of what is read."""
-    model = from_compiled(mujoco.MjModel.from_xml_string(ROBOT), None)
+    model = simulator.model
     units = {str(path): paths.unit(model, path) for path in paths.paths(model) if path.group == "sensors"}
     assert units["sensors/qpos/hinge.bias"] == "rad"
     assert units["sensors/qvel/free/vx.bias"] == "m/s"

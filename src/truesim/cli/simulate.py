@@ -19,6 +19,7 @@ from truesim.formats import load
 from truesim.model.model import Model
 from truesim.simulate import Simulator, SmoothJointLaw, State, Trajectory, readings, record
 from truesim.simulate.integrators import INTEGRATORS
+from truesim.simulate.sensors import from_encoders
 
 CHUNKS = 50
 """Pieces in which a long motion is computed, so that it can show progress and be interrupted."""
@@ -112,7 +113,7 @@ def _start(model: Model, log: Log | None) -> State:
     v = [log.columns[name][0] if name in log.columns else 0.0 for name in velocity_columns(model)]
     if not np.all(np.isfinite([*q, *v])):
         raise TruesimError(f"The first sample of {log.name} has missing values: cut the log where all are known.")
-    return State(jnp.array(q), jnp.array(v), jnp.zeros(()))
+    return State(*from_encoders(model, jnp.array(q), jnp.array(v)), jnp.zeros(()))
 
 
 def _run(simulator: Simulator, state: State, commands: np.ndarray) -> tuple[Trajectory, int]:
@@ -121,6 +122,7 @@ def _run(simulator: Simulator, state: State, commands: np.ndarray) -> tuple[Traj
     steps = len(commands)
     padded = np.concatenate([commands, np.repeat(commands[-1:], -steps % chunk, axis=0)])
     advance = jax.jit(functools.partial(record, simulator))  # the robot's numbers are constants: the smallest kernel
+    state = simulator.started(state, jnp.asarray(commands[0]))
     pieces: list[Trajectory] = []
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(), console=Console(stderr=True)

@@ -28,7 +28,7 @@ MISFIT = 1.25
 """Whole logs are too much for a model if this factor comes upon the residuals of short stretches."""
 FAR = 1.0
 """A stage that others follow ends when the cost would fall by less than this."""
-AS_GOOD = 1.1
+AS_GOOD = 1.06
 """Two estimates predict equally well if their residuals differ by less than this factor."""
 FLOOR = 0.3
 """Residuals are not taken to be smaller than this fraction of the sensors' own noise."""

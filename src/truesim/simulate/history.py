@@ -23,6 +23,12 @@ class History(eqx.Module):
         """The history of a signal that has always had this value."""
         return cls(jnp.tile(jnp.asarray(value), (length, 1)), jnp.full(length, time))
 
+    @classmethod
+    def of(cls, values: Float[Array, "samples n"], time: Float[Array, "samples"], length: int) -> "History":
+        """The last `length` samples of a signal; if there are fewer, it has always had its first value."""
+        rows = np.maximum(np.arange(len(time) - length, len(time)), 0)
+        return cls(jnp.asarray(values)[rows], jnp.asarray(time)[rows])
+
     def then(self, value: Float[Array, "n"], time: Float[Array, ""]) -> "History":
         """The history after a new value at a later time; the oldest is forgotten."""
         values = jnp.concatenate([self.values[1:], jnp.asarray(value)[None]])

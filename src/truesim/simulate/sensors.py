@@ -79,6 +79,15 @@ def read_encoders(
     return _measured(model, model.sensors.positions, q), _measured(model, model.sensors.velocities, v)
 
 
+def from_encoders(
+    model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]
+) -> tuple[Float[Array, "nq"], Float[Array, "nv"]]:
+    """True positions and velocities behind those that a log holds: the inverse of `read_encoders`."""
+    bias, scale = jnp.asarray(model.sensors.bias), jnp.asarray(model.sensors.scale)
+    positions, velocities = model.sensors.positions, model.sensors.velocities
+    return (q - bias[positions]) / scale[positions], (v - bias[velocities]) / scale[velocities]
+
+
 def _measured(model: Model, channels: slice, truth: Float[Array, "n"]) -> Float[Array, "n"]:
     return model.sensors.scale[channels] * truth + model.sensors.bias[channels]
 
