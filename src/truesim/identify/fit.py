@@ -5,7 +5,6 @@
 3. Whole logs are windows if the model explains them as well as it does short stretches; otherwise windows are short.
 """
 
-import contextlib
 import dataclasses
 import time
 from collections.abc import Callable
@@ -62,10 +61,18 @@ class Solution:
     sensor_noise: Float[np.ndarray, "rows"]
     """Noise that the sensors have by themselves."""
     converged: bool
+    interrupted: bool
+    """Whether the user stopped it; then this is the best so far."""
     history: tuple[Progress, ...]
     compile_seconds: float
     solve_seconds: float
     """CPU time without compilation [s]."""
+
+    @property
+    def window_seconds(self) -> float:
+        """Typical length of a window [s]."""
+        longest = np.bincount(self.windows.window, self.problem.layout.intervals.duration.sum(axis=1))
+        return float(np.median(longest))
 
     @property
     def theta(self) -> Float[np.ndarray, "size"]:
@@ -98,6 +105,7 @@ def solve_problem(
         start=start,
         sensor_noise=run.floor,
         converged=run.converged,
+        interrupted=run.interrupted,
         history=tuple(run.history),
         compile_seconds=compile_seconds,
         solve_seconds=time.process_time() - begin,
@@ -114,14 +122,16 @@ class _Run:
         self.roughness = first_allowance(problem)
         self.weights = Weights(self.floor, self.roughness, settings.threshold)
         self.windows = problem.layout.windows(1)
-        self.converged = False
+        self.converged = self.interrupted = False
         self.at: Point
 
     def solve(self, start: Point) -> None:
         """All stages."""
         self.at = start
-        with contextlib.suppress(KeyboardInterrupt):
+        try:
             self._stages()
+        except KeyboardInterrupt:
+            self.interrupted = True
 
     def _stages(self) -> None:
         layout = self.problem.layout

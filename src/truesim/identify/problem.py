@@ -14,10 +14,11 @@ import numpy as np
 from truesim import native
 from truesim.core.typing import Array, Float, Int
 from truesim.dynamics import difference, integrate
-from truesim.identify.channels import Channel
+from truesim.identify.channels import Channel, predicted_values
 from truesim.identify.layout import STRETCH, Layout, lay_out, sampling_step
 from truesim.identify.recording import Recording
 from truesim.identify.shooting import Interval, Sensitivity, Shooting, Shot, Stretch
+from truesim.model.model import Model
 from truesim.parameters import ParameterSet, Target
 from truesim.parameters.parameter import write
 from truesim.simulate import Simulator
@@ -171,6 +172,18 @@ class Problem:
                 native.compile(lambda q, start: difference(model, q, start), q, q),
                 native.compile(lambda q, dq: integrate(model, q, dq), q, v),
             )
+
+    @functools.cached_property
+    def measured_rows(self) -> Float[np.ndarray, "stretches intervals rows"]:
+        """What was measured, row by row of the residual; zero for rotations."""
+        measured = self.layout.intervals.measured
+        return predicted_values(self.channels, np.zeros((*measured.shape[:-1], len(self.rows))), measured)
+
+    def model_at(self, theta: Float[np.ndarray, "size"], model: Model) -> Model:
+        """A model with the parameters at these coordinates, as NumPy arrays."""
+        with jax.enable_x64(True):
+            written = self.slots.write(model, jnp.asarray(theta[self.columns[0]]))
+        return jax.tree.map(lambda x: np.asarray(x) if isinstance(x, jax.Array) else x, written)
 
     def simulator_at(self, theta: Float[np.ndarray, "size"], log: int = 0) -> Simulator:
         """The simulator with these parameters, as it is for one of the logs."""
