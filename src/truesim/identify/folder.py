@@ -129,7 +129,7 @@ def _provenance(request: Request) -> dict[str, Any]:
             "options": {k: v for k, v in request.options.items() if v not in (None, (), {}, [])},
             "fingerprint": request.fingerprint(),
         },
-        "versions": {name: importlib.metadata.version(name) for name in PACKAGES} | {"python": platform.python_version()},
+        "versions": {name: _version(name) for name in PACKAGES} | {"python": platform.python_version()},
     }
 
 
@@ -174,6 +174,13 @@ def _finite(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_finite(v) for v in value]
     return value
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def _digest(path: Path) -> str:
