@@ -53,6 +53,18 @@ def test_arrays_in_any_layout():
     np.testing.assert_array_equal(kernel(np.asfortranarray(x[:, :3])), 2 * x[:, :3])
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("size", [3, 100])
+def test_outputs_that_repeat_inputs(size, threads):
+    """Outputs that are inputs, reshaped or not, shared or not, are exact copies; unread inputs do no harm."""
+    x, y, unused = normal(0, 13, size), normal(1, size), normal(2, 13, 5)
+    f = lambda x, y, unused: (x, y, x[:, None], 2 * x, x[::-1])  # noqa: E731
+    got = native.compile(f, x[0], y, unused[0], threads=threads)(x, y, unused)
+    want = x, np.tile(y, (13, 1)), x[:, :, None], 2 * x, x[:, ::-1]
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_structures():
     """Any pytree goes in and out; leaves that are not arrays stay as they were."""
 

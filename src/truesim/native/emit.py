@@ -71,7 +71,7 @@ class Module:
     def _nested(self, nested: Nested, counters: list[int]) -> str:
         """A loop whose body calls the functions of its block; carries stay in their slots.
 
-        All tiles go through a counted loop together. In a while loop each has its own number of iterations.
+        All tiles go through a counted loop together. In a loop with a gate each has its own number of iterations.
         """
         loop = nested.loop
         inner = [*counters, loop.region]
@@ -80,16 +80,18 @@ class Module:
         end = _call(self._copies(loop, loop.nexts, inner), inner)
         name = self.fresh("loop")
         iterate = [*body, end, f"%next = add i64 %i{loop.region}, 1"]
-        if loop.trips is not None:
-            lines = _counted(loop.region, loop.trips, start, iterate)
+        if loop.gate is not None:
+            lines = self._gated(loop, loop.gate, start, iterate)
         else:
-            lines = self._while(loop, start, iterate)
+            assert loop.trips is not None
+            lines = _counted(loop.region, loop.trips, start, iterate)
         self.unit.functions.append("\n".join([_header(name, counters), *lines, "}"]))
         return name
 
-    def _while(self, loop: Loop, start: str, iterate: list[str]) -> list[str]:
+    def _gated(self, loop: Loop, gate: int, start: str, iterate: list[str]) -> list[str]:
         layout = self.unit.layout
-        lanes, offset = layout.lanes, layout.slots[loop.carries[0]]
+        lanes, offset = layout.lanes, layout.slots[loop.carries[gate]]
+        trips = 2**62 if loop.trips is None else loop.trips
         self.unit.code.declarations.add(f"declare i8 @llvm.vector.reduce.or.v{lanes}i8(<{lanes} x i8>)")
         return [
             "entry:", f"%bytes = mul i64 %tiles, {layout.size}",
@@ -100,7 +102,8 @@ class Module:
             "head:", f"%i{loop.region} = phi i64 [0, %tile], [%next, %body]",
             f"%at = getelementptr i8, ptr %ws, i64 {offset}", f"%flags = load <{lanes} x i8>, ptr %at",
             f"%any = call i8 @llvm.vector.reduce.or.v{lanes}i8(<{lanes} x i8> %flags)",
-            "%more = icmp ne i8 %any, 0",
+            "%open = icmp ne i8 %any, 0", f"%left = icmp ult i64 %i{loop.region}, {trips}",
+            "%more = and i1 %open, %left",
             "br i1 %more, label %body, label %done",
             "body:", *_on_one_tile(iterate), "br label %head",
             "done:", f"%ws.next = getelementptr i8, ptr %ws, i64 {layout.size}",

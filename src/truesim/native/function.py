@@ -283,9 +283,12 @@ ret void
             self.names[g.carried(loop, k)] = f"%c{r}.{k}"
 
     def _more(self, loop: Loop) -> str:
+        tests = []
         if loop.trips is not None:
-            return self.line(f"icmp ult i64 {self.names[loop.counter]}, {loop.trips}")
-        return self.unit.any(self.names[loop.carries[0]], self.line)
+            tests.append(self.line(f"icmp ult i64 {self.names[loop.counter]}, {loop.trips}"))
+        if loop.gate is not None:
+            tests.append(self.unit.any(self.names[loop.carries[loop.gate]], self.line))
+        return tests[0] if len(tests) == 1 else self.line(f"and i1 {tests[0]}, {tests[1]}")
 
     def _stack_stores(self, loop: Loop) -> None:
         g = self.g

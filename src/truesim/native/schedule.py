@@ -70,7 +70,7 @@ class Schedule:
     """Slot number of each value that lives in the workspace."""
     slot_count: int
     arrays: list[int]
-    """Memory nodes that need space in the workspace."""
+    """Memory nodes that need space in the workspace, inputs that are read among them."""
     inlined: set[int]
     """Regions of the loops that stay inside a chunk."""
 
@@ -123,7 +123,7 @@ class _Scheduler:
         return Schedule(block, self.order, slots, count, arrays, self.inlined)
 
     def _needs_space(self, n: int) -> bool:
-        return isinstance(self.g.types[n], Memory) and self.g.ops[n] in ("array", "stack", "carry")
+        return isinstance(self.g.types[n], Memory) and self.g.ops[n] in ("input", "array", "stack", "carry")
 
     # Cutting into chunks
 
