@@ -11,7 +11,7 @@ from truesim.native.algebra import Algebra
 from truesim.native.driver import Copy, Frame, Port, Ports, driver
 from truesim.native.emit import Module
 from truesim.native.lower import Lowering
-from truesim.native.lower.values import Array, InMemory, Rows
+from truesim.native.lower.values import Array, InMemory, Rows, is_copied
 from truesim.native.schedule import Schedule, Sink, schedule
 from truesim.native.target import Target
 from truesim.native.types import memory
@@ -95,7 +95,7 @@ def _outputs(g: Algebra, results: list[Array]) -> tuple[dict[int, int], list[Sin
     for k, result in enumerate(results):
         if _source(g, result) is not None:
             continue
-        if isinstance(result, InMemory | Rows) and (isinstance(result, Rows) or result.size > 64):
+        if isinstance(result, InMemory | Rows) and is_copied(result.shape):
             node = result.memory()
             if g.ops[node] != "stack" or node in direct:
                 node = Rows(g, result.shape, result.type, result.row).memory() if result.shape else node

@@ -183,7 +183,7 @@ class _Scheduler:
         for sink in sinks:
             home = self.chunk_of.get(sink.value)
             if home is None or home.region != region:
-                if last is None:
+                if last is None or len(last.sinks) >= CHUNK:
                     last = Chunk(self.tick(), region)
                     block.items.append(last)
                 home = last

@@ -11,7 +11,7 @@ from jax.extend import core as jex
 
 from truesim.native.graph import Loop
 from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
-from truesim.native.lower.values import Array, InMemory, Nodes, Rows, is_huge, is_large, store_row
+from truesim.native.lower.values import Array, InMemory, Moved, Nodes, Rows, is_large, store_row
 from truesim.native.types import BOOL, I32, Scalar
 
 _UNROLLED = 256
@@ -197,9 +197,7 @@ def _stacked(low: Lowering, loop: Loop, index: int, row: Nodes, dtype: Scalar) -
     assert loop.trips is not None
     shape = (loop.trips, *row.shape)
     if all(g.depth[g.regions[n]] < g.depth[loop.region] for n in row.reshape(-1).tolist()):
-        if is_huge(shape):
-            return lambda: Rows(g, shape, dtype, lambda _: row)
-        return lambda: low.elements(np.broadcast_to(row, shape), dtype)
+        return lambda: Moved(g, shape, dtype, lambda _: row)
     k = store_row(g, loop, index, row, shape, dtype)
     return lambda: InMemory(g, g.stacked(loop, k), shape, dtype)
 

@@ -18,6 +18,7 @@ _LARGE = 4096
 _LARGE_STACK = 1024
 _STACK_ROWS = 32
 _HUGE = 16384
+_COPIED = 64
 
 
 def is_large(shape: Shape) -> bool:
@@ -31,6 +32,11 @@ def is_large(shape: Shape) -> bool:
 def is_huge(shape: Shape) -> bool:
     """True when an array of this shape is never taken apart, wherever it comes from."""
     return math.prod(shape) >= _HUGE and shape[0] > 1
+
+
+def is_copied(shape: Shape) -> bool:
+    """True when moving an array of this shape from memory to memory is a loop."""
+    return math.prod(shape) > _COPIED
 
 
 class Array:
@@ -177,6 +183,15 @@ class Rows(Array):
         k = store_row(g, loop, loop.counter, self.row(loop.counter), self.shape, self.type)
         g.end_loop(loop)
         return InMemory(g, g.stacked(loop, k), self.shape, self.type)
+
+
+class Moved(Rows):
+    """Rows that only move elements, so that building them again costs nothing; taken apart unless huge."""
+
+    @property
+    def in_rows(self) -> bool:
+        """True when the array is huge."""
+        return is_huge(self.shape)
 
 
 def store_row(g: Algebra, loop: Loop, index: int, row: Nodes, shape: Shape, dtype: Scalar) -> int:
