@@ -3,7 +3,7 @@
 from truesim.native.algebra import Algebra
 from truesim.native.elementary.numbers import Number, Scope
 from truesim.native.function import Function
-from truesim.native.graph import Loop
+from truesim.native.graph import Loop, Write
 from truesim.native.liveness import is_free
 from truesim.native.schedule import Block, Chunk, Nested, Schedule
 from truesim.native.types import F64, Memory
@@ -75,9 +75,9 @@ class Module:
         """
         loop = nested.loop
         inner = [*counters, loop.region]
-        start = _call(self._copies(loop, loop.inits, counters), counters)
+        start = _call(self._copies(loop, loop.inits, [], counters), counters)
         body = self.block(nested.block, inner)
-        end = _call(self._copies(loop, loop.nexts, inner), inner)
+        end = _call(self._copies(loop, loop.nexts, loop.live_writes(), inner), inner)
         name = self.fresh("loop")
         iterate = [*body, end, f"%next = add i64 %i{loop.region}, 1"]
         if loop.gate is not None:
@@ -111,17 +111,21 @@ class Module:
             "return:", "ret void",
         ]  # fmt: skip
 
-    def _copies(self, loop: Loop, values: list[int], counters: list[int]) -> str:
-        """Function that moves values to the places of the carries, all reads before all writes."""
+    def _copies(self, loop: Loop, values: list[int], writes: list[Write], counters: list[int]) -> str:
+        """Function that moves values to the places of the carries and writes into them; all reads come first."""
         function = Function(self.unit, counters)
         live = loop.live_carries or []
         scalars = [k for k in live if not isinstance(self.g.types[loop.carries[k]], Memory)]
         moved = [(loop.carries[k], function.ref(values[k])) for k in scalars if values[k] != loop.carries[k]]
+        for n in (n for w in writes for n in w.nodes()):
+            function.ref(n)
         for carry, value in moved:
             function.store_slot(carry, value)
         for k in live:
             if k not in scalars:
                 function.copy_memory(loop.carries[k], values[k])
+        for write in writes:
+            function.write(loop.carries[write.carry], write)
         return self._finish(function, "copy")
 
 

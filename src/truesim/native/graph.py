@@ -27,6 +27,21 @@ class Stack:
 
 
 @dataclass
+class Write:
+    """Elements that replace some of a carried array, in place, at the end of every iteration."""
+
+    carry: int
+    """Number of the carry."""
+    start: int
+    """Where the first element goes: an index node, or a number that may differ between lanes."""
+    elements: list[int]
+
+    def nodes(self) -> list[int]:
+        """Everything it needs."""
+        return [self.start, *self.elements]
+
+
+@dataclass
 class Loop:
     """A loop in the graph: a fixed number of iterations, or as long as any lane's gate is open, or both."""
 
@@ -46,13 +61,18 @@ class Loop:
     live_stacks: list[int] | None = None
     gate: int | None = None
     """Number of a boolean carry: where it is false, iterations change nothing."""
+    writes: list[Write] = field(default_factory=list)
 
     def roots(self) -> list[int]:
         """Everything an iteration must compute."""
         carries = range(len(self.nexts)) if self.live_carries is None else self.live_carries
         stacks = range(len(self.stacks)) if self.live_stacks is None else self.live_stacks
         stored = [n for k in stacks for n in (self.stacks[k].start, *self.stacks[k].elements)]
-        return [*(self.nexts[k] for k in carries), *stored]
+        return [*(self.nexts[k] for k in carries), *stored, *(n for w in self.live_writes() for n in w.nodes())]
+
+    def live_writes(self) -> list[Write]:
+        """The writes to carries that somebody needs."""
+        return [w for w in self.writes if self.live_carries is None or w.carry in self.live_carries]
 
 
 class Graph:

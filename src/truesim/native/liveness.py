@@ -25,6 +25,7 @@ def prune(g: Algebra, roots: Iterable[int]) -> set[int]:
             region, k = g.attrs[n]
             loop = g.loops[region]
             stack += [loop.inits[k], loop.nexts[k], loop.node]
+            stack += [m for w in loop.writes if w.carry == k for m in w.nodes()]
         elif op in ("result", "stack"):
             loop = g.loops[g.attrs[g.args[n][0]]]
             k = g.attrs[n]
@@ -47,7 +48,7 @@ def _prune_loop(g: Algebra, n: int, live: set[int]) -> None:
     loop.live_stacks = [k for k in range(len(loop.stacks)) if g.stacked(loop, k) in live]
     inits = [loop.inits[k] for k in loop.live_carries]
     g.args[n] = (*inits, *g.free_nodes(loop, loop.roots()))
-    if loop.gate is None and not loop.live_stacks:
+    if loop.gate is None and not loop.live_stacks and not loop.live_writes():
         loop.gate = next((k for k in loop.live_carries if _is_gate(g, loop, k)), None)
 
 

@@ -235,6 +235,8 @@ class _Scheduler:
                 yield from self.uses(item.block)
                 for k in loop.live_carries or ():
                     yield loop.nexts[k], item.end, loop.region
+                for n in (n for w in loop.live_writes() for n in w.nodes()):
+                    yield n, item.end, loop.region
                 continue
             for n in item.nodes:
                 for a in g.args[n]:

@@ -11,7 +11,7 @@ from jax.extend import core as jex
 from jax.extend import source_info_util
 
 from truesim.native.algebra import Algebra
-from truesim.native.lower.values import Array, Elements, Moved, Nodes, Rows, Shape, constant, is_huge
+from truesim.native.lower.values import Array, Elements, Nodes, Rows, Shape, constant, is_huge
 from truesim.native.types import BOOL, F64, Scalar, scalar_type
 
 
@@ -60,7 +60,7 @@ class Lowering:
         env: dict[jex.Var, Array] = {}
 
         def write(var: jex.Var, value: Array) -> None:
-            if isinstance(value, Rows) and not isinstance(value, Moved) and uses[var] > 1:
+            if isinstance(value, Rows) and not value.is_cheap and uses[var] > 1:
                 value = value.materialized()
             env[var] = value
 
