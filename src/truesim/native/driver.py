@@ -3,12 +3,12 @@
 Arrays arrive batch first. For every tile of as many instances as there are lanes, the driver transposes
 inputs to one vector an element, runs the body, and transposes the outputs back. Missing instances of the
 last tile are copies of the last real one, so that they neither trap nor loop for ever. Inputs without a
-batch axis are spread once.
+batch axis are spread once. Inputs that nobody reads are left alone, and outputs that repeat an input are copied.
 """
 
 from dataclasses import dataclass
 
-from truesim.native.tiles import gather, scatter
+from truesim.native.tiles import PASS_ON, gather, scatter
 from truesim.native.types import Scalar
 
 _MXCSR = 0x1F80
@@ -17,11 +17,30 @@ _MXCSR = 0x1F80
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output array of a kernel: core size, type and place in the workspace."""
+    """An input or output array of a kernel: its number, core size, type and place in the workspace."""
 
+    number: int
     size: int
     type: Scalar
     offset: int
+
+
+@dataclass(frozen=True)
+class Copy:
+    """An output that repeats an input, and their size in bytes."""
+
+    target: int
+    source: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Ports:
+    """What a kernel reads, what it computes, and what it only hands on."""
+
+    inputs: list[Port]
+    outputs: list[Port]
+    copies: list[Copy]
 
 
 @dataclass(frozen=True)
@@ -34,14 +53,15 @@ class Frame:
     is_x86: bool
 
 
-def driver(inputs: list[Port], outputs: list[Port], body: list[str], frame: Frame) -> str:
+def driver(ports: Ports, body: list[str], frame: Frame) -> str:
     """LLVM IR of `kernel(inputs, strides, outputs, batch, threads)`; it returns 1 if out of memory."""
-    widths = sorted({p.type.bits for p in (*inputs, *outputs)})
+    widths = sorted({p.type.bits for p in (*ports.inputs, *ports.outputs)})
     helpers = [f(bits, frame.lanes) for bits in widths for f in (gather, scatter)]
     return "\n".join(
         [
             *helpers,
-            _range(inputs, outputs, body, frame),
+            PASS_ON,
+            _range(ports, body, frame),
             _ENTRY.format(job=_JOB, lanes=frame.lanes, rest=frame.lanes - 1),
             _DECLARATIONS,
         ]
@@ -53,21 +73,26 @@ declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_join(i64, ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.x86.sse.stmxcsr(ptr)
 declare void @llvm.x86.sse.ldmxcsr(ptr)
 """
 
 
-def _range(inputs: list[Port], outputs: list[Port], body: list[str], frame: Frame) -> str:
+def _range(ports: Ports, body: list[str], frame: Frame) -> str:
     """@range: instances `start` to `stop`, a group of tiles at a time, on one thread."""
-    setup, load, save = [], [], []
-    for k, port in enumerate(inputs):
-        setup += [
-            *_port(f"in{k}", "inputs", k),
-            f"%in{k}.stride.slot = getelementptr i64, ptr %strides, i64 {k}",
-            f"%in{k}.stride = load i64, ptr %in{k}.stride.slot",
-            f"%in{k}.shared = icmp eq i64 %in{k}.stride, 0",
-        ]
+    load, save = [], []
+    used = dict.fromkeys([*(p.number for p in ports.inputs), *(c.source for c in ports.copies)])
+    made = dict.fromkeys([*(p.number for p in ports.outputs), *(c.target for c in ports.copies)])
+    setup = [line for k in used for line in _input(k)]
+    setup += [line for k in made for line in _array(f"out{k}", "outputs", k)]
+    setup += [
+        f"call void @pass(ptr %in{c.source}, i64 %in{c.source}.stride, ptr %out{c.target}, i64 {c.size}, "
+        "i64 %start, i64 %stop)"
+        for c in ports.copies
+    ]
+    for port in ports.inputs:
+        k = port.number
         fill = (
             f"call void @gather{port.type.bits}(ptr %in{k}.row, i64 %in{k}.stride, ptr %in{k}.tile, "
             f"i64 {port.size}, i64 %last)"
@@ -83,8 +108,8 @@ def _range(inputs: list[Port], outputs: list[Port], body: list[str], frame: Fram
             f"br label %after{k}",
             f"after{k}:",
         ]
-    for k, port in enumerate(outputs):
-        setup += _port(f"out{k}", "outputs", k)
+    for port in ports.outputs:
+        k = port.number
         save += [
             f"%out{k}.tile = getelementptr i8, ptr %save.ws, i64 {port.offset}",
             f"%out{k}.skip = mul i64 %save.instance, {port.size * port.type.size}",
@@ -99,7 +124,17 @@ def _range(inputs: list[Port], outputs: list[Port], body: list[str], frame: Fram
     )  # fmt: skip
 
 
-def _port(name: str, table: str, k: int) -> list[str]:
+def _input(k: int) -> list[str]:
+    """Instructions that load an input's address and stride."""
+    return [
+        *_array(f"in{k}", "inputs", k),
+        f"%in{k}.stride.slot = getelementptr i64, ptr %strides, i64 {k}",
+        f"%in{k}.stride = load i64, ptr %in{k}.stride.slot",
+        f"%in{k}.shared = icmp eq i64 %in{k}.stride, 0",
+    ]
+
+
+def _array(name: str, table: str, k: int) -> list[str]:
     """Instructions that load an array's address."""
     return [
         f"%{name}.slot = getelementptr ptr, ptr %{table}, i64 {k}",
