@@ -1,6 +1,7 @@
 """From a robot and logs to a fit, in one call."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -14,6 +15,16 @@ from truesim.identify.result import Fit, conclude
 from truesim.model.model import Model
 
 
+class Options(TypedDict, total=False):
+    """What `truesim.identify.build` takes beside a robot, logs and patterns."""
+
+    ties: Sequence[Sequence[str] | str]
+    bounds: Mapping[str, Pair] | None
+    priors: Mapping[str, Pair] | None
+    per_log: PerLog | None
+    channels: Sequence[str]
+
+
 def identify(
     model: Model,
     logs: Sequence[Log],
@@ -22,7 +33,7 @@ def identify(
     holdout: Sequence[Log] = (),
     settings: Settings | None = None,
     watch: Watch | None = None,
-    **options: object,
+    **options: Unpack[Options],
 ) -> Fit:
     """The robot that agrees best with logs, and how sure that is.
 
@@ -44,24 +55,17 @@ def problems(
     logs: Sequence[Log],
     free: Sequence[str],
     holdout: Sequence[Log] = (),
-    *,
-    ties: Sequence[Sequence[str] | str] = (),
-    bounds: Mapping[str, Pair] | None = None,
-    priors: Mapping[str, Pair] | None = None,
-    per_log: PerLog | None = None,
-    channels: Sequence[str] = (),
+    **options: Unpack[Options],
 ) -> tuple[Problem, Problem | None]:
     """The problem of a fit, and the same problem on held-out logs if there are any."""
-    problem = build(
-        model, logs, free, ties=ties, bounds=bounds, priors=priors, per_log=_of(per_log, logs), channels=channels
-    )
+    table = options.get("per_log")
+    mine: Options = {**options, "per_log": _of(table, logs)}
+    problem = build(model, logs, free, **mine)
     if not holdout:
         return problem, None
     names = [channel.name for channel in problem.channels]
-    other = build(
-        model, holdout, free, ties=ties, bounds=bounds, priors=priors, per_log=_of(per_log, holdout), channels=names
-    )
-    return problem, other
+    other: Options = {**options, "per_log": _of(table, holdout), "channels": names}
+    return problem, build(model, holdout, free, **other)
 
 
 def resumed(problem: Problem, values: Sequence[object]) -> np.ndarray:

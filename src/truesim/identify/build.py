@@ -18,6 +18,8 @@ from truesim.simulate import Simulator
 from truesim.simulate.joint_laws import MujocoJointLaw
 
 Pair = tuple[float, float]
+ROUGH = ("frictionloss", "stiction")
+"""Fields of a joint that give it dry friction."""
 
 
 def build(
@@ -72,11 +74,13 @@ def _simulator(model: Model, parameters: ParameterSet, known: Known, interval: f
     varied = [t for p in parameters for t in p.targets] + [*known.targets, *known.inputs]
     usual = Simulator.of(model)
     steps = max(1, int(np.ceil(interval / float(usual.timestep) - 0.01)))
-    simulator = Simulator.of(model, max_delay=_longest_delay(model, parameters, known) * usual.timestep * steps / interval)
+    longest = _longest_delay(model, parameters, known) * usual.timestep * steps / interval
+    simulator = Simulator.of(model, max_delay=longest)
     law = simulator.joint_law
     if isinstance(law, MujocoJointLaw) and model.options.dry_friction:
-        rough = {t.path.index for t in varied if t.path.group == "joints" and t.path.field in ("frictionloss", "stiction")}
-        law = MujocoJointLaw(tuple(sorted({*law.friction, *rough})), law.limits, law.safe_reference)  # type: ignore[type-var]
+        rough = {t.path.index for t in varied if t.path.group == "joints" and t.path.field in ROUGH}
+        friction = tuple(sorted({*law.friction, *(joint for joint in rough if joint is not None)}))
+        law = MujocoJointLaw(friction, law.limits, law.safe_reference)
         simulator = eqx.tree_at(lambda s: s.joint_law, simulator, law)
     return simulator
 

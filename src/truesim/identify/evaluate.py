@@ -59,8 +59,8 @@ def evaluate(
 ) -> dict[str, Errors]:
     """Open-loop error of every measured channel, over windows that tile the logs without overlap.
 
-    The first state of a window is that of parabolas through the samples of the `before` seconds that precede it; nothing
-    later is looked at.
+    The first state of a window is that of parabolas through the samples of the `before` seconds that precede it;
+    nothing later is looked at.
 
     Args:
         model: The robot.
@@ -149,7 +149,7 @@ def _predicted(
     return Prediction(log, at[:, 0], np.where(np.isfinite(residual), residual, np.inf), valid)
 
 
-def _stretch(problem: Problem, recording: Recording, at: np.ndarray, states: tuple) -> Stretch:
+def _stretch(problem: Problem, recording: Recording, at: np.ndarray, states: tuple[np.ndarray, np.ndarray]) -> Stretch:
     past = np.arange(-problem.simulator.history, 0)
     earlier = np.clip(at[:, :1] + past, 0, None)
     stamps = recording.time[earlier] - recording.time[at[:, :1]] + 1e-3 * np.minimum(at[:, :1] + past, 0)
@@ -180,7 +180,6 @@ def _first_states(
                 value, slope = parabola(time, recording.q[near, k])
                 q[row, k], v[row, link.v_start] = (value - bias[k]) / scale[k], slope / scale[k]
     return q, v
-
 
 
 def parabola(time: Float[np.ndarray, "n"], values: Float[np.ndarray, "n"]) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What is known of each log: values that differ from run to run, columns that stand for parameters, values to find per log.
+"""What is known of each log: values that differ from run to run, columns that stand for parameters, values to find.
 
 The file is JSON: for each log (its file name, or `*` for all) a table from paths to a number, to `"free"`, or to
 `"column:<name>"`:
