@@ -31,7 +31,9 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for everything.")] = Pat
         f"and commands arrive {1000 * demo_robot.DELAY:g} ms late. The robot file knows none of it."
     )
     free = " ".join(f"'{pattern}'" for pattern in FREE)
-    console.print(f"[dim]$ truesim identify {robot} {logs[0]} {logs[1]} --holdout {logs[2]} --free {free} --tie '{DELAYS}'[/]")
+    console.print(
+        f"[dim]$ truesim identify {robot} {logs[0]} {logs[1]} --holdout {logs[2]} --free {free} --tie '{DELAYS}'[/]"
+    )
     identify(robot, logs[:2], FREE, out / "fit", holdout=logs[2:], tie=[DELAYS], force=True)
     console.print(_found(out / "fit"))
 
@@ -44,7 +46,8 @@ def _found(folder: Path) -> str:
     before, after = (errors[part]["sensor/elbow"]["median"] for part in ("held_out_start", "held_out"))
     delay = 1000 * next(value for path, value in values.items() if path.endswith(".delay"))
     return (
-        f"Found: the hand weighs {values['bodies/hand.mass']:.2f} kg (really {demo_robot.MASS['hand']:.2f}; the file says 0.70), "
-        f"and commands take {delay:.1f} ms (really {1000 * demo_robot.DELAY:.1f}). On a run that was not fitted to, the elbow is now "
-        f"predicted to {1000 * after:.1f} mrad instead of {1000 * before:.1f}."
+        f"Found: the hand weighs {values['bodies/hand.mass']:.2f} kg (really {demo_robot.MASS['hand']:.2f}; "
+        f"the file says 0.70), and commands take {delay:.1f} ms (really {1000 * demo_robot.DELAY:.1f}). "
+        f"On a run that was not fitted to, the elbow is now predicted to {1000 * after:.1f} mrad "
+        f"instead of {1000 * before:.1f}."
     )

@@ -14,6 +14,7 @@ from truesim.cli.arguments import FloatingBase, Logs, Mapping, PerLogFile
 from truesim.core.errors import TruesimError
 from truesim.data import read_log
 from truesim.formats import load
+from truesim.identify.build import Options
 from truesim.identify.evaluate import Errors
 from truesim.identify.evaluate import evaluate as open_loop
 from truesim.identify.folder import read_fit, robot_file
@@ -45,7 +46,7 @@ def evaluate(
     model = load(robot_file(fit_or_robot) if folder else fit_or_robot, floating_base=floating_base)
     table: PerLog = read_per_log(per_log) if per_log is not None else _known(options.get("per_log", {}), logs)
     recorded = [read_log(path, mapping=mapping or options.get("mapping")) for path in logs]
-    found = open_loop(model, recorded, window=window, per_log=table, channels=channel or ())
+    found = open_loop(model, recorded, window=window, options=Options(per_log=table, channels=channel or ()))
     if as_json:
         print(json.dumps({row: dataclasses.asdict(e) for row, e in found.items()}, indent=1))
     else:

@@ -3,13 +3,13 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from truesim.cli import fit_options as given
 from truesim.cli.arguments import FloatingBase, Logs, Mapping, PerLogFile, Robot
 from truesim.cli.pairs import laws, numbers, pairs
 from truesim.cli.progress import FitProgress, working
@@ -17,6 +17,7 @@ from truesim.core.errors import TruesimError
 from truesim.data import read_log
 from truesim.formats import load
 from truesim.identify.api import problems, resumed
+from truesim.identify.build import Options
 from truesim.identify.fit import Settings, solve_problem
 from truesim.identify.folder import Request, read_fit, resumable, write_fit
 from truesim.identify.per_log import read_per_log
@@ -26,68 +27,33 @@ from truesim.model.laws import with_law
 from truesim.model.model import Model
 from truesim.report.fit_page import write_report
 
-Free = Annotated[
-    list[str],
-    typer.Option(
-        "--free",
-        help="Parameters to identify, such as 'bodies/*.mass' 'joints/elbow.*'; `truesim inspect ROBOT` lists all names.",
-        metavar="PATTERN…",
-        show_default=False,
-    ),
-]
-Out = Annotated[Path, typer.Option("--out", help="Folder for the result.", metavar="DIR", show_default=False)]
-
 
 def identify(
     robot: Robot,
     logs: Logs,
-    free: Free,
-    out: Out,
-    holdout: Annotated[
-        list[Path] | None,
-        typer.Option(help="Logs to predict, not to fit to.", metavar="LOG…", show_default=False),
-    ] = None,
+    free: given.Free,
+    out: given.Out,
+    holdout: given.Holdout = None,
     per_log: PerLogFile = None,
     mapping: Mapping = None,
-    window: Annotated[
-        float | None,
-        typer.Option(help="Length of windows within which the motion must be continuous, in s; found from the logs."),
-    ] = None,
-    tie: Annotated[
-        list[str] | None,
-        typer.Option(help="Patterns whose matches share one value: 'joints/*.damping', or 'A,B,-C'.", metavar="PATTERN…"),
-    ] = None,
-    bounds: Annotated[
-        list[str] | None, typer.Option(help="Bounds, PATTERN=LOW:HIGH in SI units.", metavar="PATTERN=LOW:HIGH…")
-    ] = None,
-    prior: Annotated[
-        list[str] | None,
-        typer.Option(help="Prior belief, PATTERN=MEAN:STD in SI units.", metavar="PATTERN=MEAN:STD…"),
-    ] = None,
-    channel: Annotated[
-        list[str] | None,
-        typer.Option(help="Measured channels to compare, such as 'qpos/*'; all that make sense.", metavar="PATTERN…"),
-    ] = None,
-    law: Annotated[
-        list[str] | None,
-        typer.Option(help="Law of an actuator: affine, dc_motor, duty_servo, minitaur_motor.", metavar="ACTUATOR=LAW…"),
-    ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Values to start from, or to keep.", metavar="PATH=VALUE…")
-    ] = None,
-    robust: Annotated[
-        float, typer.Option(help="Residuals beyond this many standard deviations count linearly; 'inf' for none.")
-    ] = 8.0,
-    optimiser: Annotated[str, typer.Option("--optimizer", help="lm (Levenberg-Marquardt) or adam.")] = "lm",
-    seed: Annotated[int, typer.Option(help="Seed of everything random; kept with the result.")] = 0,
+    window: given.Window = None,
+    tie: given.Tie = None,
+    bounds: given.Bounds = None,
+    prior: given.Prior = None,
+    channel: given.Channel = None,
+    law: given.Law = None,
+    set_: given.Set = None,
+    robust: given.Robust = 8.0,
+    optimiser: given.Optimiser = "lm",
+    seed: given.Seed = 0,
     floating_base: FloatingBase = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace what is in the folder.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the content of fit.json.")] = False,
+    force: given.Force = False,
+    as_json: given.AsJson = False,
 ) -> None:
     """Find the parameters with which ROBOT moves as it did in the logs, and say how sure they are.
 
-    Writes a folder with fit.json, the robot file with the identified numbers, and report.html. Ctrl-C keeps the best so
-    far; the same command goes on from there.
+    Writes a folder with fit.json, the robot file with the identified numbers, and report.html. Ctrl-C keeps the best
+    so far; the same command goes on from there.
     """
     options: dict[str, Any] = {
         "window": window,
@@ -132,17 +98,14 @@ def _solved(model: Model, logs: list, holdout: list, request: Request, earlier: 
     """The fit, with progress on standard error."""
     options = request.options
     console = Console(stderr=True)
-    problem, other = problems(
-        model,
-        logs,
-        request.free,
-        holdout,
+    said = Options(
         ties=[tie.split(",") for tie in options["tie"] or []],
         bounds=pairs(options["bounds"], "LOW:HIGH"),
         priors=pairs(options["prior"], "MEAN:STD"),
-        per_log=options["per_log"],
+        per_log=options["per_log"] or {},
         channels=options["channel"] or (),
     )
+    problem, other = problems(model, logs, request.free, holdout, said)
     if not len(problem.parameters):
         raise TruesimError("Nothing is free: name parameters with --free, such as --free 'bodies/*.mass'.")
     settings = Settings(window=options["window"], threshold=options["robust"], optimiser=options["optimizer"])

@@ -10,8 +10,8 @@ NAMES_FILES = ("--holdout",)
 def spread(arguments: Sequence[str]) -> list[str]:
     """The arguments with such options repeated before each of their values.
 
-    A list ends at the next option. It also ends at a file, where names of parameters are expected: then the file is a log of
-    the command itself.
+    A list ends at the next option. It also ends at a file, where names of parameters are expected: then the file is a
+    log of the command itself.
     """
     out: list[str] = []
     option: str | None = None

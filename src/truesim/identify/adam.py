@@ -7,12 +7,14 @@ import numpy as np
 import optax
 
 from truesim.identify.layout import Windows
-from truesim.identify.levenberg_marquardt import Outcome, Progress, Watch
+from truesim.identify.levenberg_marquardt import Outcome, Progress, Search, Watch
 from truesim.identify.normal import Point, Weights, normal, point
 from truesim.identify.problem import Nodes, Problem
 
 RATE = 0.02
 """Learning rate, in units of the coordinates; it falls to a hundredth of this by the end."""
+STEPS = 10
+"""Steps of Adam for each iteration that Levenberg-Marquardt may take."""
 
 
 @dataclasses.dataclass
@@ -28,9 +30,8 @@ def minimise(
     start: Point,
     weights: Weights,
     windows: Windows,
-    *,
+    search: Search,
     watch: Watch | None = None,
-    iterations: int = 500,
 ) -> Outcome:
     """The best point that Adam finds in a number of iterations.
 
@@ -39,17 +40,17 @@ def minimise(
         start: Where to begin.
         weights: Noise and allowances.
         windows: Which stretches are joined.
+        search: How many iterations.
         watch: Called after every iteration.
-        iterations: How many.
     """
-    method = optax.adam(optax.cosine_decay_schedule(RATE, iterations, alpha=0.01))
+    method = optax.adam(optax.cosine_decay_schedule(RATE, STEPS * search.iterations, alpha=0.01))
     nv = start.nodes.v.shape[1]
     scale = np.tile(weights.allowance, (problem.layout.size, 1))
     unknowns = (start.theta, np.zeros((problem.layout.size, 2 * nv)))
     memory = method.init(unknowns)
     low, high = problem.parameters.bounds
     here, best = start, _Best(start, np.inf)
-    for iteration in range(1, iterations + 1):
+    for iteration in range(1, STEPS * search.iterations + 1):
         equations = normal(problem, here, weights, windows)
         if equations.cost < best.cost:
             best = _Best(here, equations.cost)
@@ -64,4 +65,4 @@ def minimise(
         here = point(problem, theta, nodes)
         if watch is not None:
             watch(Progress(iteration, equations.cost, 0.0, float(np.abs(step).max(initial=0.0)), theta))
-    return Outcome(best.at, best.cost, np.isfinite(best.cost), iterations)
+    return Outcome(best.at, best.cost, np.isfinite(best.cost), iteration)

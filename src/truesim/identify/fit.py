@@ -16,7 +16,7 @@ from truesim.core.errors import unknown_name
 from truesim.core.typing import Float
 from truesim.identify.adam import minimise
 from truesim.identify.layout import Windows
-from truesim.identify.levenberg_marquardt import Outcome, Progress, solve
+from truesim.identify.levenberg_marquardt import Outcome, Progress, Search, solve
 from truesim.identify.noise import first_allowance, first_noise, residual_noise
 from truesim.identify.normal import Point, Weights, point
 from truesim.identify.problem import Problem
@@ -168,7 +168,7 @@ class _Run:
         self.converged = self._stage(windows, TIGHT[-1], gain=self.settings.gain, frozen=frozen).converged
 
     def _prefer(self, stretches: tuple) -> None:
-        """Takes the estimate from single stretches if it predicts windows as well: its residuals are nearer to white."""
+        """Takes the estimate from single stretches if it predicts windows as well: its residuals are whiter."""
         windowed, cost = self._saved(), float(np.mean(np.log(self._noise())))
         theta = stretches[0].theta
         self.at = point(self.problem, theta, stretches[0].nodes)
@@ -190,12 +190,9 @@ class _Run:
         misfit = max(1.0, float(np.median(noise / self.floor)))
         self.weights = Weights(noise, tight * misfit * self.roughness, self.settings.threshold)
         self.windows = windows
-        how = {"watch": self._seen, "iterations": self.settings.iterations}
-        if self.settings.optimiser == "adam" and not frozen:
-            outcome = minimise(self.problem, self.at, self.weights, windows, **how)
-        else:
-            more = {"gain": gain, "damping": damping, "frozen": frozen}
-            outcome = solve(self.problem, self.at, self.weights, windows, **how, **more)
+        search = Search(self.settings.iterations, gain, damping, frozen)
+        method = minimise if self.settings.optimiser == "adam" and not frozen else solve
+        outcome = method(self.problem, self.at, self.weights, windows, search, self._seen)
         self.at = outcome.at
         return outcome
 

@@ -51,7 +51,7 @@ def write_fit(fit: Fit, folder: Path, request: Request) -> None:
     """Writes the folder; files appear whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     save(fit.model, folder / Path(request.robot).name)
-    _write(folder / "signals.npz", lambda part: np.savez_compressed(part, **_signals(fit)))
+    _write(folder / "signals.npz", lambda part: np.savez_compressed(part, allow_pickle=False, **_signals(fit)))
     text = json.dumps(_document(fit, request), indent=1, allow_nan=False)
     _write(folder / "fit.json", lambda part: part.write_text(text + "\n", encoding="utf-8"))
 
@@ -94,7 +94,9 @@ def resumable(folder: Path, request: Request, force: bool = False) -> dict[str, 
 
 def _document(fit: Fit, request: Request) -> dict[str, Any]:
     solution, problem = fit.solution, fit.problem
-    rows = zip(problem.rows, solution.weights.noise, solution.sensor_noise, fit.uncertainty.correlation_time, strict=True)
+    rows = zip(
+        problem.rows, solution.weights.noise, solution.sensor_noise, fit.uncertainty.correlation_time, strict=True
+    )
     names = [p.name for p in problem.parameters for _ in range(np.size(p.start))]
     return {
         "schema": SCHEMA,
@@ -102,7 +104,8 @@ def _document(fit: Fit, request: Request) -> dict[str, Any]:
         "reasons": list(fit.verdict.sentences),
         "parameters": _finite(table(fit)),
         "errors": {
-            part: {row: _finite(dataclasses.asdict(e)) for row, e in found.items()} for part, found in fit.errors.items()
+            part: {row: _finite(dataclasses.asdict(e)) for row, e in found.items()}
+            for part, found in fit.errors.items()
         },
         "unseen": list(fit.unseen),
         "correlations": {"names": names, "matrix": _finite(fit.uncertainty.correlations.round(6).tolist())},
@@ -151,7 +154,7 @@ def _unrolled(problem: Problem, predicted: Prediction) -> tuple[np.ndarray, np.n
     """Time, measurement and prediction of one log's windows, one after the other."""
     recording = problem.recordings[predicted.log]
     at = np.minimum(predicted.first[:, None] + np.arange(predicted.residual.shape[1]), len(recording.time) - 1)
-    inside = predicted.valid.any(axis=-1)
+    inside = np.asarray(predicted.valid.any(axis=-1))
     zero = np.zeros((*at.shape, len(problem.rows)))
     measured = np.where(predicted.valid, predicted_values(problem.channels, zero, recording.measured[at]), np.nan)
     simulated = predicted_values(problem.channels, predicted.residual, recording.measured[at])

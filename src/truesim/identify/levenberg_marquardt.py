@@ -12,8 +12,6 @@ from truesim.identify.problem import Nodes, Problem
 from truesim.numerics.bordered import Chains, Eliminated, eliminate
 from truesim.numerics.box import minimise_in_box
 
-ITERATIONS = 60
-SMALL_GAIN = 1e-5
 FLAT = 1e-6
 """Converged also when the cost falls by less than this fraction an iteration."""
 STALL = 6
@@ -47,17 +45,27 @@ class Outcome:
 Watch = Callable[[Progress], None]
 
 
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """How a solve begins, and when it ends."""
+
+    iterations: int = 60
+    """At most so many."""
+    gain: float = 1e-5
+    """Converged when the cost, half a chi-square, would fall by less than this."""
+    damping: float = 1e-3
+    """Damping to begin with."""
+    frozen: bool = False
+    """Whether the parameters stay and only first states move."""
+
+
 def solve(
     problem: Problem,
     start: Point,
     weights: Weights,
     windows: Windows,
-    *,
+    search: Search,
     watch: Watch | None = None,
-    iterations: int = ITERATIONS,
-    gain: float = SMALL_GAIN,
-    damping: float = 1e-3,
-    frozen: bool = False,
 ) -> Outcome:
     """The nearest minimum of the cost.
 
@@ -66,18 +74,15 @@ def solve(
         start: Where to begin.
         weights: Noise and allowances.
         windows: Which stretches are joined.
+        search: How to begin, and when to end.
         watch: Called after every iteration.
-        iterations: At most so many.
-        gain: Converged when the cost, half a chi-square, would fall by less than this.
-        damping: Damping to begin with.
-        frozen: Whether the parameters stay and only first states move.
     """
-    here, factor = start, 2.0
+    here, damping, factor = start, search.damping, 2.0
     costs: list[float] = []
     equations = normal(problem, here, weights, windows)
-    for iteration in range(1, iterations + 1):
-        theta_step, node_steps, predicted = _step(problem, here, equations, windows, damping, frozen)
-        if predicted < gain:
+    for iteration in range(1, search.iterations + 1):
+        theta_step, node_steps, predicted = _step(problem, here, equations, windows, damping, search.frozen)
+        if predicted < search.gain:
             return Outcome(here, equations.cost, True, iteration)
         size = float(np.abs(theta_step).max(initial=0.0))
         trial = point(problem, here.theta + theta_step, _moved(problem, here.nodes, node_steps))

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import time
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -17,7 +16,7 @@ from truesim.dynamics import difference, integrate
 from truesim.identify.channels import Channel, predicted_values
 from truesim.identify.layout import STRETCH, Layout, lay_out, sampling_step
 from truesim.identify.recording import Recording
-from truesim.identify.shooting import Interval, Sensitivity, Shooting, Shot, Stretch
+from truesim.identify.shooting import Sensitivity, Shooting, Shot, Stretch
 from truesim.model.model import Model
 from truesim.parameters import ParameterSet, Target
 from truesim.parameters.parameter import write
@@ -82,7 +81,7 @@ class Problem:
         where = list(zip(self.parameters, self.parameters.slices(), strict=True))
         out = []
         for recording in self.recordings:
-            own = []
+            own: list[int] = []
             for slot in self.slots:
                 matches = [s for p, s in where if p.targets == slot.targets and p.log in (None, recording.name)]
                 own.extend(range(matches[0].start, matches[0].stop))

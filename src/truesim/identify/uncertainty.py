@@ -1,8 +1,8 @@
 """How sure the estimates are: covariances that know the residuals are correlated, and what no log shows.
 
-With the first states eliminated, the estimates depend on the residuals through J, the derivatives of the scaled residuals by the
-parameters. If H = J^T J and the residuals of a row have the autocorrelation rho, then the estimates' covariance is
-H^-1 (sum over lags rho(lag) J(t)^T J(t + lag)) H^-1, which is H^-1 for white residuals.
+With the first states eliminated, the estimates depend on the residuals through J, the derivatives of the scaled
+residuals by the parameters. If H = J^T J and the residuals of a row have the autocorrelation rho, then the estimates'
+covariance is H^-1 (sum over lags rho(lag) J(t)^T J(t + lag)) H^-1, which is H^-1 for white residuals.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from truesim.identify.problem import VAGUE
 from truesim.parameters.transforms import Linear
 
 LOOSE = 0.5
-"""A coordinate with a larger standard deviation is not identifiable: a factor of 1.6 either way, or half of its value."""
+"""A coordinate with a larger standard deviation is not identifiable: a factor of 1.6 either way, half of its value."""
 NEGLIGIBLE = 0.25
 """Members of a direction that matter less than this are not named."""
 
@@ -45,7 +45,7 @@ def uncertainty(solution: Solution) -> Uncertainty:
     problem, at, windows = solution.problem, solution.at, solution.windows
     size = problem.parameters.size
     system = reduced(normal(problem, at, solution.weights, windows))
-    inverse = np.linalg.inv(system.corner + 1e-14 * np.trace(system.corner) * np.eye(size)) if size else np.zeros((0, 0))
+    inverse = np.linalg.inv(system.corner + 1e-14 * np.trace(system.corner) * np.eye(size))
     r = scaled_residual(problem, at, solution.weights)
     w = huber_weights(r, solution.weights.threshold)
     J = _profiled(solution, system.sensitivity()[windows.window, windows.place], w)
@@ -98,7 +98,9 @@ def coordinate_names(solution: Solution) -> list[str]:
     return names
 
 
-def _profiled(solution: Solution, moves: np.ndarray, w: np.ndarray) -> Float[np.ndarray, "stretches intervals rows size"]:
+def _profiled(
+    solution: Solution, moves: np.ndarray, w: np.ndarray
+) -> Float[np.ndarray, "stretches intervals rows size"]:
     """Derivatives of the scaled residuals by the parameters, first states following."""
     problem = solution.problem
     J = weighted_jacobian(problem, solution.at, solution.weights, w)

@@ -79,8 +79,8 @@ class PhysicalInertia(AbstractTransform):
 
     With the second moments of mass about the centre of mass, `S = tr(I)/2 1 - I`, a body is physical exactly when S is
     positive definite. Coordinates are the logarithms of the diagonal and the entries below it of a Cholesky factor U in
-    `S = L U U^T L^T`, where L is the factor of the reference. Together with a positive mass and any centre of mass these are
-    the log-Cholesky coordinates of the pseudo-inertia (Rucker and Wensing 2022).
+    `S = L U U^T L^T`, where L is the factor of the reference. Together with a positive mass and any centre of mass
+    these are the log-Cholesky coordinates of the pseudo-inertia (Rucker and Wensing 2022).
     """
 
     factor: Float[np.ndarray, "3 3"]
