@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 import equinox as eqx
+import jax
 import numpy as np
 
 from truesim.core.errors import TruesimError
@@ -48,7 +49,11 @@ def build(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: O
         patterns: Paths to free, such as `bodies/*.mass`.
         options: Ties, bounds, priors, what differs from log to log, channels.
     """
-    options = options or Options()
+    with jax.enable_x64(True):
+        return _built(model, logs, patterns, options or Options())
+
+
+def _built(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: Options) -> Problem:
     if not logs:
         raise TruesimError("There are no logs to fit to.")
     names = [log.name for log in logs]
