@@ -13,8 +13,8 @@ from truesim.cli import fit_options as given
 from truesim.cli.arguments import FloatingBase, Logs, Mapping, PerLogFile, Robot
 from truesim.cli.pairs import laws, numbers, pairs
 from truesim.cli.progress import FitProgress, working
+from truesim.cli.readable import readable
 from truesim.core.errors import TruesimError
-from truesim.data import read_log
 from truesim.formats import load
 from truesim.identify.api import problems, resumed
 from truesim.identify.build import Options
@@ -73,8 +73,8 @@ def identify(
     request = Request(str(robot), tuple(map(str, logs)), tuple(free), tuple(map(str, holdout or [])), options)
     earlier = resumable(out, request, force)
     model = _model(robot, options)
-    recorded = [read_log(path, mapping=mapping) for path in logs]
-    kept = [read_log(path, mapping=mapping) for path in holdout or []]
+    recorded = readable(model, logs, mapping)
+    kept = readable(model, holdout or [], mapping)
     fit = _solved(model, recorded, kept, request, earlier)
     write_fit(fit, out, request)
     page = write_report(out)
