@@ -1,8 +1,10 @@
 """From a robot, logs and patterns to a problem."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 import equinox as eqx
+import jax
 import numpy as np
 
 from truesim.core.errors import TruesimError
@@ -22,40 +24,47 @@ ROUGH = ("frictionloss", "stiction")
 """Fields of a joint that give it dry friction."""
 
 
-def build(
-    model: Model,
-    logs: Sequence[Log],
-    patterns: Sequence[str],
-    *,
-    ties: Sequence[Sequence[str] | str] = (),
-    bounds: Mapping[str, Pair] | None = None,
-    priors: Mapping[str, Pair] | None = None,
-    per_log: PerLog | None = None,
-    channels: Sequence[str] = (),
-) -> Problem:
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What may be said beyond which parameters are free."""
+
+    ties: Sequence[Sequence[str] | str] = ()
+    """Patterns, or lists of them, whose matches share one value."""
+    bounds: Mapping[str, Pair] = dataclasses.field(default_factory=dict)
+    """Lower and upper bound by pattern [SI units]."""
+    priors: Mapping[str, Pair] = dataclasses.field(default_factory=dict)
+    """Mean and standard deviation by pattern [SI units]."""
+    per_log: PerLog = dataclasses.field(default_factory=dict)
+    """What differs from log to log, by log name and path."""
+    channels: Sequence[str] = ()
+    """Patterns of measured channels to compare; all that make sense by default."""
+
+
+def build(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: Options | None = None) -> Problem:
     """The problem of finding the parameters that `patterns` name from logs.
 
     Args:
         model: The robot; its values are the start.
         logs: Recordings of it.
         patterns: Paths to free, such as `bodies/*.mass`.
-        ties: Patterns, or lists of them, whose matches share one value.
-        bounds: Lower and upper bound by pattern [SI units].
-        priors: Mean and standard deviation by pattern [SI units].
-        per_log: What differs from log to log, by log name and path.
-        channels: Patterns of measured channels to compare; all that make sense by default.
+        options: Ties, bounds, priors, what differs from log to log, channels.
     """
+    with jax.enable_x64(True):
+        return _built(model, logs, patterns, options or Options())
+
+
+def _built(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: Options) -> Problem:
     if not logs:
         raise TruesimError("There are no logs to fit to.")
     names = [log.name for log in logs]
     if len(set(names)) < len(names):
         raise TruesimError(f"Two logs are named {max(names, key=names.count)}; names must differ.")
-    known = resolve(model, names, per_log or {})
+    known = resolve(model, names, options.per_log)
     own = {str(p.targets[0]) for p in known.free} | {str(t) for t in (*known.targets, *known.inputs)}
-    chosen = [p for p in free(model, patterns, ties) if str(p.targets[0]) not in own]
-    parameters = ParameterSet((*chosen, *known.free)).bounded(bounds or {}).believed(priors or {})
+    chosen = [p for p in free(model, patterns, options.ties) if str(p.targets[0]) not in own]
+    parameters = ParameterSet((*chosen, *known.free)).bounded(options.bounds).believed(options.priors)
     clean = [prepared(log, model) for log in logs]
-    compared = measured_channels(model, clean, channels)
+    compared = measured_channels(model, clean, options.channels)
     recordings = tuple(recording(log, model, compared, known.columns) for log in clean)
     return Problem(
         simulator=_simulator(model, parameters, known, sampling_step(recordings)),

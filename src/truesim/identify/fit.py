@@ -12,13 +12,16 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from truesim.core.errors import unknown_name
 from truesim.core.typing import Float
+from truesim.identify.adam import minimise
 from truesim.identify.layout import Windows
 from truesim.identify.levenberg_marquardt import Outcome, Progress, Search, solve
 from truesim.identify.noise import first_allowance, first_noise, residual_noise
 from truesim.identify.normal import Point, Weights, point
 from truesim.identify.problem import Problem
 
+OPTIMISERS = ("lm", "adam")
 WINDOW = 0.5
 """Length of windows where the model cannot follow whole logs [s]."""
 TIGHT = (1.0, 3e-2, 1e-3)
@@ -43,6 +46,8 @@ class Settings:
     """Length of windows [s]; found from the data if not given."""
     threshold: float = HUBER
     """Huber's threshold, in standard deviations; infinite for plain least squares."""
+    optimiser: str = "lm"
+    """`lm` (Levenberg-Marquardt) or `adam`."""
     iterations: int = 60
     """Iterations of each stage, at most."""
     gain: float = 1e-5
@@ -81,7 +86,10 @@ class Solution:
 
 
 def solve_problem(
-    problem: Problem, settings: Settings | None = None, watch: Callable[[Progress], None] | None = None
+    problem: Problem,
+    settings: Settings | None = None,
+    watch: Callable[[Progress], None] | None = None,
+    theta: Float[np.ndarray, "size"] | None = None,
 ) -> Solution:
     """Solves a problem.
 
@@ -89,13 +97,16 @@ def solve_problem(
         problem: The problem.
         settings: How; sensible for most logs by default.
         watch: Called after every iteration.
+        theta: Coordinates to start from, instead of the model's values.
     """
     settings = settings or Settings()
+    if settings.optimiser not in OPTIMISERS:
+        raise unknown_name("optimizer", settings.optimiser, OPTIMISERS)
     compile_seconds = problem.kernel.seconds
     begin = time.process_time()
     run = _Run(problem, settings, watch)
     with threadpool_limits(1):
-        start = point(problem, problem.parameters.start, problem.first_nodes())
+        start = point(problem, problem.parameters.start if theta is None else theta, problem.first_nodes())
         run.solve(start)
     return Solution(
         problem=problem,
@@ -180,7 +191,8 @@ class _Run:
         self.weights = Weights(noise, tight * misfit * self.roughness, self.settings.threshold)
         self.windows = windows
         search = Search(self.settings.iterations, gain, damping, frozen)
-        outcome = solve(self.problem, self.at, self.weights, windows, search, self._seen)
+        method = minimise if self.settings.optimiser == "adam" and not frozen else solve
+        outcome = method(self.problem, self.at, self.weights, windows, search, self._seen)
         self.at = outcome.at
         return outcome
 

@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import json
+import os
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -47,8 +48,16 @@ class Request:
         return hashlib.sha256("\n".join([said, *files]).encode()).hexdigest()
 
 
-def write_fit(fit: Fit, folder: Path, request: Request) -> None:
-    """Writes the folder; files appear whole or not at all."""
+def write_fit(fit: Fit, folder: str | os.PathLike[str], request: Request | None = None) -> None:
+    """Writes the folder; files appear whole or not at all.
+
+    Args:
+        fit: The fit.
+        folder: Where to write.
+        request: What was asked for; by default as far as the fit itself knows.
+    """
+    folder = Path(folder)
+    request = request or _request(fit)
     folder.mkdir(parents=True, exist_ok=True)
     save(fit.model, folder / Path(request.robot).name)
     _write(folder / "signals.npz", lambda part: np.savez_compressed(part, allow_pickle=False, **_signals(fit)))
@@ -90,6 +99,17 @@ def resumable(folder: Path, request: Request, force: bool = False) -> dict[str, 
     if document["verdict"] == INTERRUPTED and same:
         return document
     raise TruesimError(f"{folder} holds a result already; give another folder, or --force to replace it.")
+
+
+def _request(fit: Fit) -> Request:
+    source = fit.problem.simulator.model.source
+    others = () if fit.held_out is None else tuple(r.name for r in fit.held_out.recordings)
+    return Request(
+        robot="robot.xml" if source is None or source.path is None else str(source.path),
+        logs=tuple(r.name for r in fit.problem.recordings),
+        free=tuple(fit.problem.parameters.names),
+        holdout=others,
+    )
 
 
 def _document(fit: Fit, request: Request) -> dict[str, Any]:
