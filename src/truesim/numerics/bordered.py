@@ -68,9 +68,9 @@ def eliminate(chains: Chains, corner: Float[np.ndarray, "p p"], gradient: Float[
             diagonal = D[:, i + 1] - carried[..., :n]
             right[:, i + 1, :, n:] -= carried[..., n:]
     border, offset = solved[..., n : n + p], solved[..., -1]
-    left = right[..., n : n + p].reshape(-1, p)
+    left = right[..., n : n + p].reshape(g.size, p)
     return Eliminated(
-        corner=corner - left.T @ border.reshape(-1, p),
+        corner=corner - left.T @ border.reshape(g.size, p),
         gradient=gradient - left.T @ offset.ravel(),
         coupling=solved[..., :n],
         border=border,
