@@ -61,7 +61,7 @@ def step(xml: str) -> dict:
     """Microseconds of a step, an instance of a batch."""
     case = Case(xml)
     kernel = native.compile(case.step, case.theta, case.state, case.command)
-    seconds = best_seconds(lambda: kernel(case.theta, case.states, case.commands))
+    seconds = best_seconds(lambda: kernel(case.theta, case.states, case.commands), 200)
     return {"us": 1e6 * seconds / BATCH}
 
 
@@ -96,7 +96,7 @@ def acceleration_derivatives() -> dict:
 
     zero = np.zeros(7)
     kernel = native.compile(f, zero, zero, zero)
-    seconds = best_seconds(lambda: kernel(case.states.q, case.states.v, case.commands))
+    seconds = best_seconds(lambda: kernel(case.states.q, case.states.v, case.commands), 100)
     return {"us": 1e6 * seconds / BATCH}
 
 
@@ -107,7 +107,7 @@ def threads() -> dict:
     result = {}
     for count in (1, 2):
         kernel = native.compile(case.positions, case.theta, case.state, commands[0], threads=count)
-        result[str(count)] = best_seconds(lambda kernel=kernel: kernel(case.theta, case.states, commands), 3)
+        result[str(count)] = best_seconds(lambda kernel=kernel: kernel(case.theta, case.states, commands), 20)
     return result
 
 

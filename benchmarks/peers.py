@@ -20,7 +20,7 @@ def mujoco_step(xml: str, batch: int = 64, steps: int = 50) -> dict:
     velocities = slice(1 + model.nq, 1 + model.nq + model.nv)
     states[:, velocities] = 0.1 * np.random.default_rng(0).normal(size=(batch, model.nv))
     controls = np.zeros((batch, steps, model.nu))
-    seconds = best_seconds(lambda: mujoco.rollout.rollout(model, data, states, controls), 5)
+    seconds = best_seconds(lambda: mujoco.rollout.rollout(model, data, states, controls), 10)
     return {"us": 1e6 * seconds / batch / steps, "version": mujoco.__version__}
 
 
