@@ -5,9 +5,9 @@ import os
 import jax
 import numpy as np
 import pytest
-from benchmarks.robots import cube_xml, quadruped_xml
 
 from truesim import native
+from truesim.bench.robots import cube_xml, quadruped_xml
 
 pytestmark = pytest.mark.skipif("TRUESIM_MJX" not in os.environ, reason="set TRUESIM_MJX=1 to compile MJX")
 
@@ -18,10 +18,10 @@ ROBOTS = pytest.mark.parametrize("xml", [cube_xml(), quadruped_xml(contact=True)
 def test_step_in_contact(xml):
     """Positions, velocities and accelerations after a step are XLA's to 1e-5 of 1 + the largest entry."""
     pytest.importorskip("mujoco.mjx")
-    from benchmarks.mjx import case
+    from truesim.bench.peers.mjx import arguments, step
 
     with jax.enable_x64(False):
-        step, args = case(xml)
+        args = arguments(xml)
         got = native.compile(step, *args[:2], args[2][0], args[3][0])(*args)
         want = jax.jit(jax.vmap(step, (None, None, 0, 0)))(*args)
     for a, b in zip(got, want, strict=True):
@@ -32,11 +32,12 @@ def test_step_in_contact(xml):
 def test_whole_state_of_a_step(xml):
     """The whole state, batched, goes in and out, and gives what positions and velocities alone give."""
     pytest.importorskip("mujoco.mjx")
-    from benchmarks.mjx import case
     from mujoco import mjx
 
+    from truesim.bench.peers.mjx import arguments, step
+
     with jax.enable_x64(False):
-        step, (device, data, q, v) = case(xml, batch=9)
+        device, data, q, v = arguments(xml, batch=9)
         batched = jax.tree.map(lambda x: np.repeat(x[None], 9, 0), data).replace(qpos=q, qvel=v)
         after = native.compile(mjx.step, device, data)(device, batched)
         want = native.compile(step, device, data, q[0], v[0])(device, data, q, v)

@@ -40,7 +40,9 @@ def inverse_dynamics(
     return joint_forces(model, frames, list(F)) + per_dof(model, model.joints.armature) * a
 
 
-def joint_forces(model: Model, frames: JointFrames, forces: list[Float[Array, "6"]]) -> Float[Array, "nv"]:
+def joint_forces(
+    model: Model, frames: JointFrames, forces: list[Float[Array, "6 *columns"]]
+) -> Float[Array, "nv *columns"]:
     """Force of every joint that holds these link forces in balance (the inward pass): `tau = S^T f`."""
 
     def inward(f: Array, X: Array, S: Array) -> tuple[Array, Array]:

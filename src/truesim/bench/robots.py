@@ -1,34 +1,34 @@
 """Robots to measure on."""
 
+import importlib.util
 from pathlib import Path
 
 import mujoco
 
-from truesim.formats.load import loads
-from truesim.model.model import Model
+from truesim.core.errors import TruesimError
+
+ARM_LENGTH, ARM_MASS, ARM_DAMPING = 0.2, 1.0, 0.1
+"""Distance between the joints of the serial arm [m], mass of a link [kg], damping of a joint [N m s/rad]."""
+ARM_CENTRE = (0.01, 0.02, 0.1)
+"""Centre of mass of a link [m]."""
+ARM_INERTIA = ((0.01, 0.0005, 0.0003), (0.0005, 0.012, 0.0002), (0.0003, 0.0002, 0.005))
+"""Inertia of a link about its centre of mass [kg m^2]."""
 
 
 def serial_arm_xml(joints: int = 7) -> str:
     """A serial arm of hinges that turn about z and y in turn, as MJCF."""
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = ARM_INERTIA
+    centre = " ".join(map(str, ARM_CENTRE))
+    inertial = f'<inertial pos="{centre}" mass="{ARM_MASS}" fullinertia="{xx} {yy} {zz} {xy} {xz} {yz}"/>'
     body = ""
     for i in reversed(range(joints)):
         axis = "0 0 1" if i % 2 == 0 else "0 1 0"
         body = (
-            f'<body name="link{i + 1}" pos="0 0 0.2"><joint name="j{i + 1}" axis="{axis}" damping="0.1"/>'
-            f'<inertial pos="0.01 0.02 0.1" mass="1" fullinertia="0.01 0.012 0.005 0.0005 0.0003 0.0002"/>{body}</body>'
+            f'<body name="link{i + 1}" pos="0 0 {ARM_LENGTH}">'
+            f'<joint name="j{i + 1}" axis="{axis}" damping="{ARM_DAMPING}"/>{inertial}{body}</body>'
         )
     motors = "".join(f'<motor joint="j{i + 1}"/>' for i in range(joints))
     return f"<mujoco><worldbody>{body}</worldbody><actuator>{motors}</actuator></mujoco>"
-
-
-def serial_arm(joints: int = 7) -> Model:
-    """The serial arm as our model."""
-    return loads(serial_arm_xml(joints))
-
-
-def serial_arm_mujoco(joints: int = 7) -> mujoco.MjModel:
-    """The serial arm as MuJoCo's model."""
-    return mujoco.MjModel.from_xml_string(serial_arm_xml(joints))
 
 
 def _leg(name: str, x: float, y: float) -> str:
@@ -70,9 +70,10 @@ def cube_xml() -> str:
 
 def humanoid_xml() -> str:
     """The humanoid of gymnasium, constraints off, Euler integration, as MJCF."""
-    import gymnasium
-
-    path = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "humanoid.xml"
+    package = importlib.util.find_spec("gymnasium")
+    if package is None or package.origin is None:
+        raise TruesimError("gymnasium, which has the humanoid, is not installed: pip install 'truesim[bench]'")
+    path = Path(package.origin).parent / "envs" / "mujoco" / "assets" / "humanoid.xml"
     spec = mujoco.MjSpec.from_file(str(path))
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
