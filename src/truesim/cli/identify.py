@@ -25,7 +25,7 @@ from truesim.identify.result import Fit, conclude
 from truesim.model import paths
 from truesim.model.laws import with_law
 from truesim.model.model import Model
-from truesim.report.fit_page import write_report
+from truesim.report.fit_page import write_fit_page
 
 
 def identify(
@@ -77,7 +77,7 @@ def identify(
     kept = readable(model, holdout or [], mapping)
     fit = _solved(model, recorded, kept, request, earlier)
     write_fit(fit, out, request)
-    page = write_report(out)
+    page = write_fit_page(out)
     if as_json:
         print(json.dumps(read_fit(out), indent=1))
     else:
