@@ -63,7 +63,7 @@ def driver(ports: Ports, body: list[str], frame: Frame) -> str:
             *helpers,
             PASS_ON,
             _work(ports, body, frame),
-            _ENTRY.format(call=_CALL, lanes=frame.lanes, rest=frame.lanes - 1, group=frame.group),
+            _ENTRY.format(call=_CALL, lanes=frame.lanes, rest=frame.lanes - 1, group=frame.group, turns=_TURNS),
             _DECLARATIONS,
         ]
     )
@@ -89,7 +89,7 @@ def _work(ports: Ports, body: list[str], frame: Frame) -> str:
     setup += [line for k in made for line in _array(f"out{k}", "outputs", k)]
     copy = [
         f"call void @pass(ptr %in{c.source}, i64 %in{c.source}.stride, ptr %out{c.target}, i64 {c.size}, "
-        "i64 %base, i64 %stop)"
+        "i64 %start, i64 %stop)"
         for c in ports.copies
     ]
     for port in ports.inputs:
@@ -150,8 +150,10 @@ _ENTER = f"""
   call void @llvm.x86.sse.ldmxcsr(ptr %wanted)"""
 _LEAVE = "call void @llvm.x86.sse.ldmxcsr(ptr %saved)"
 
-_CALL = "{ptr, ptr, ptr, i64, i64, i64, i32}"
-"""What the threads of a call share: inputs, strides, outputs, batch, tiles a turn, next instance to do, status."""
+_CALL = "{ptr, ptr, ptr, i64, i64, i64, i32, i64}"
+"""What threads share: inputs, strides, outputs, batch, tiles a group, next instance to do, status, instances a turn."""
+_TURNS = 4
+"""Turns that a thread takes if none is held up."""
 
 _WORK = """
 define internal ptr @work(ptr %call) nounwind {{
@@ -166,7 +168,9 @@ entry:
   %call.group = getelementptr {call}, ptr %call, i64 0, i32 4
   %group = load i64, ptr %call.group
   %next = getelementptr {call}, ptr %call, i64 0, i32 5
-  %turn = mul i64 %group, {lanes}
+  %call.turn = getelementptr {call}, ptr %call, i64 0, i32 7
+  %turn = load i64, ptr %call.turn
+  %instances = mul i64 %group, {lanes}
   %bytes = mul i64 %group, {size}
   %first = call ptr @aligned_alloc(i64 64, i64 %bytes)
   %none = icmp eq ptr %first, null
@@ -180,15 +184,25 @@ begin:
 {setup}
   br label %head
 head:
-  %later = phi i1 [false, %begin], [true, %finish]
-  %base = atomicrmw add ptr %next, i64 %turn monotonic
-  %more = icmp slt i64 %base, %batch
-  br i1 %more, label %load, label %done
+  %again = phi i1 [false, %begin], [true, %finish]
+  %start = atomicrmw add ptr %next, i64 %turn monotonic
+  %more = icmp slt i64 %start, %batch
+  br i1 %more, label %range, label %done
+range:
+  %reached = add i64 %start, %turn
+  %over = icmp sgt i64 %reached, %batch
+  %stop = select i1 %over, i64 %batch, i64 %reached
+{copy}
+  br label %group.head
+group.head:
+  %base = phi i64 [%start, %range], [%base.next, %finish]
+  %later = phi i1 [%again, %range], [true, %finish]
+  br label %load
 load:
-  %t = phi i64 [0, %head], [%t.next, %loaded]
+  %t = phi i64 [0, %group.head], [%t.next, %loaded]
   %offset = mul i64 %t, {lanes}
   %instance = add i64 %base, %offset
-  %rest = sub i64 %batch, %instance
+  %rest = sub i64 %stop, %instance
   %partial = icmp slt i64 %rest, {lanes}
   %count = select i1 %partial, i64 %rest, i64 {lanes}
   %last = sub i64 %count, 1
@@ -200,8 +214,8 @@ loaded:
   %t.next = add i64 %t, 1
   %here = icmp ult i64 %t.next, %group
   %left = icmp sgt i64 %rest, {lanes}
-  %again = and i1 %here, %left
-  br i1 %again, label %load, label %run
+  %unloaded = and i1 %here, %left
+  br i1 %unloaded, label %load, label %run
 run:
   %tiles = add i64 %t.next, 0
 {body}
@@ -210,7 +224,7 @@ save:
   %s = phi i64 [0, %run], [%s.next, %save]
   %save.offset = mul i64 %s, {lanes}
   %save.instance = add i64 %base, %save.offset
-  %save.rest = sub i64 %batch, %save.instance
+  %save.rest = sub i64 %stop, %save.instance
   %save.partial = icmp slt i64 %save.rest, {lanes}
   %save.count = select i1 %save.partial, i64 %save.rest, i64 {lanes}
   %save.place = mul i64 %s, {size}
@@ -220,11 +234,9 @@ save:
   %unsaved = icmp ult i64 %s.next, %tiles
   br i1 %unsaved, label %save, label %finish
 finish:
-  %reached = add i64 %base, %turn
-  %over = icmp sgt i64 %reached, %batch
-  %stop = select i1 %over, i64 %batch, i64 %reached
-{copy}
-  br label %head
+  %base.next = add i64 %base, %instances
+  %rests = icmp slt i64 %base.next, %stop
+  br i1 %rests, label %group.head, label %head
 done:
   {leave}
   call void @free(ptr %first)
@@ -240,9 +252,12 @@ entry:
   %fewest = select i1 %fewer, i64 %tiles, i64 %threads
   %any = icmp ugt i64 %fewest, 0
   %parts = select i1 %any, i64 %fewest, i64 1
-  %before = add i64 %tiles, %parts
+  %alone = icmp eq i64 %parts, 1
+  %several = mul i64 %parts, {turns}
+  %turns = select i1 %alone, i64 1, i64 %several
+  %before = add i64 %tiles, %turns
   %above = sub i64 %before, 1
-  %share = udiv i64 %above, %parts
+  %share = udiv i64 %above, %turns
   %small = icmp ult i64 %share, {group}
   %group = select i1 %small, i64 %share, i64 {group}
   %call = alloca {call}
@@ -259,6 +274,9 @@ entry:
   store i64 0, ptr %call.next
   %call.status = getelementptr {call}, ptr %call, i64 0, i32 6
   store i32 0, ptr %call.status
+  %call.turn = getelementptr {call}, ptr %call, i64 0, i32 7
+  %turn = mul i64 %share, {lanes}
+  store i64 %turn, ptr %call.turn
   %handles = alloca i64, i64 %parts
   br label %spawn
 spawn:
