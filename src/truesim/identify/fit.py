@@ -204,7 +204,8 @@ class _Run:
         noise, _ = residual_noise(self.problem, self.at, self.weights, self.windows)
         return np.maximum(noise, FLOOR * self.floor)
 
-    def _seen(self, progress: Progress) -> None:
+    def _seen(self, progress: Progress, best: Point) -> None:
+        self.at = best
         self.history.append(dataclasses.replace(progress, iteration=len(self.history) + 1))
         if self.watch is not None:
             self.watch(self.history[-1])
