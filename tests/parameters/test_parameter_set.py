@@ -130,7 +130,7 @@ def test_a_negative_tie_mirrors():
 
 def test_things_of_different_shapes_do_not_tie():
     """The sentence names both."""
-    with pytest.raises(TruesimError, match="bodies/cart.mass, bodies/cart.com cannot share"):
+    with pytest.raises(TruesimError, match=r"bodies/cart.mass, bodies/cart.com cannot share"):
         free(MODEL, [], ties=[["bodies/cart.mass", "bodies/cart.com"]])
 
 

@@ -58,7 +58,7 @@ def problems(
     if not holdout:
         return problem, None
     same = dataclasses.replace(options, channels=[channel.name for channel in problem.channels])
-    return problem, build(model, holdout, free, same)
+    return problem, dataclasses.replace(build(model, holdout, free, same), like=problem)
 
 
 def resumed(problem: Problem, values: Sequence[object]) -> np.ndarray:

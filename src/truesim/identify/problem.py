@@ -51,6 +51,8 @@ class Problem:
     """Numbers that follow a column of the log."""
     stretch: float = STRETCH
     """Longest stretch [s]."""
+    like: "Problem | None" = None
+    """The same problem with other logs: what was compiled for it serves this one too."""
 
     @functools.cached_property
     def layout(self) -> Layout:
@@ -102,12 +104,12 @@ class Problem:
     @functools.cached_property
     def kernel(self) -> "Timed":
         """Shots with their derivatives, compiled."""
-        return self._compiled(self.shooting.differentiate)
+        return self._twin.kernel if self._twin else self._compiled(self.shooting.differentiate)
 
     @functools.cached_property
     def prediction(self) -> "Timed":
         """Shots without derivatives, compiled."""
-        return self._compiled(self.shooting.shoot)
+        return self._twin.prediction if self._twin else self._compiled(self.shooting.shoot)
 
     def first_nodes(self) -> Nodes:
         """First states as measured."""
@@ -209,12 +211,26 @@ class Problem:
         stretch = Stretch(nodes.q, nodes.v, layout.commands, layout.stamps, layout.intervals)
         return theta[self.columns[log]], known[log], stretch
 
+    @functools.cached_property
+    def _twin(self) -> "Problem | None":
+        """The problem whose kernels serve this one: stretches must have the same shape and the same places."""
+
+        def form(problem: Problem) -> tuple:
+            shapes = [x.shape for x in jax.tree.leaves(problem._one)]
+            targets = [p.targets for p in problem.slots]
+            return problem.channels, problem.known, problem.inputs, problem.substeps, shapes, targets
+
+        return self.like if self.like and form(self.like) == form(self) else None
+
+    @functools.cached_property
+    def _one(self) -> tuple:
+        """What a kernel takes for one stretch."""
+        return jax.tree.map(lambda x: x[0], self._arguments(self.parameters.start, self.first_nodes()))
+
     def _compiled(self, f: Any) -> "Timed":
-        theta, known, stretch = self._arguments(self.parameters.start, self.first_nodes())
-        one = jax.tree.map(lambda x: x[0], (theta, known, stretch))
         begin = time.perf_counter()
         with jax.enable_x64(True):
-            kernel = native.compile(f, *one)
+            kernel = native.compile(f, *self._one)
         return Timed(kernel, time.perf_counter() - begin)
 
 

@@ -149,10 +149,12 @@ class Shooting:
 
     def _step(self, everything: tuple[Simulator, Any], state: State, interval: Interval) -> State:
         simulator, constants = self._at(everything, interval)
-        return simulator.step(state, interval.command, constants)[0]
+        scale = simulator.model.time_scale
+        return _aged(simulator.step(_aged(state, scale), interval.command, constants)[0], 1 / scale)
 
     def _residual(self, everything: tuple[Simulator, Any], state: State, interval: Interval) -> Array:
         simulator, constants = self._at(everything, interval)
+        state = _aged(state, simulator.model.time_scale)
         return residual(self.channels, simulator, constants, state, interval.command, interval.measured)
 
     def _moved(self, state: State, dx: Array) -> State:
@@ -164,6 +166,13 @@ class Shooting:
     def _apart(self, state: State, start: State) -> Array:
         """The small move from `start` to `state`."""
         return jnp.concatenate([difference(self.model, state.q, start.q), state.v - start.v])
+
+
+def _aged(state: State, scale: Array) -> State:
+    """The state with all its stamps on another scale: between steps they are those of the log."""
+    if state.history is None:
+        return state
+    return eqx.tree_at(lambda s: (s.time, s.history.time), state, (scale * state.time, scale * state.history.time))
 
 
 def _columns(f: Callable[[Array], Any], x: Float[Array, "n"]) -> Any:

@@ -18,9 +18,9 @@ def minimise_in_box(
 ) -> Float[np.ndarray, "n"]:
     """The x in [low, high] that minimises x^T H x / 2 + g^T x, by the primal method of active sets.
 
-    Unknowns at a bound are fixed, the others go to their minimum or to the first bound on the way. At a minimum the fixed
-    unknown whose slope leads furthest down into the box is released. The objective falls from minimum to minimum, so that
-    no set of fixed unknowns comes twice.
+    Unknowns at a bound are fixed, the others go to their minimum or to the first bound on the way. At a minimum the
+    fixed unknown whose slope leads furthest down into the box is released. The objective falls from minimum to minimum,
+    so that no set of fixed unknowns comes twice.
 
     Args:
         H: Positive definite.
