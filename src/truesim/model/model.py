@@ -7,14 +7,11 @@ import equinox as eqx
 
 from truesim.core.errors import unknown_name
 from truesim.core.typing import Array, Float
+from truesim.model.constraints import Contacts, Equalities
 from truesim.model.kinds import AbstractJointKind
+from truesim.model.quantity import quantity
 from truesim.model.source import Finding, Source
 from truesim.model.topology import Topology
-
-
-def quantity(unit: str) -> Any:
-    """A field that is a physical quantity in `unit`; joints write `rad|m` where hinge and slide differ."""
-    return dataclasses.field(metadata={"unit": unit})
 
 
 def index(names: tuple[str, ...], name: str, kind: str) -> int:
@@ -155,6 +152,8 @@ class Geoms(eqx.Module):
     """MuJoCo's size parameters of the shape."""
     friction: Float[Array, "geoms 3"] = quantity("1")
     """Sliding, torsional and rolling friction."""
+    restitution: Float[Array, "geoms"] = quantity("1")
+    """Speed of separation after an impact, in parts of the speed of approach."""
     margin: Float[Array, "geoms"] = quantity("m")
     """Distance at which contact is detected."""
     gap: Float[Array, "geoms"] = quantity("m")
@@ -189,6 +188,7 @@ class Options:
     """Whether Euler treats joint damping implicitly."""
     dry_friction: bool = True
     limits: bool = True
+    contact: bool = True
     actuation: bool = True
     clamp_controls: bool = True
     safe_reference: bool = True
@@ -203,6 +203,8 @@ class Model(eqx.Module):
     actuators: Actuators
     sites: Sites
     geoms: Geoms
+    contacts: Contacts
+    equalities: Equalities
     gravity: Float[Array, "3"] = quantity("m/s^2")
     """Acceleration of gravity in the world."""
     sensors: tuple[Sensor, ...] = eqx.field(static=True)
@@ -240,6 +242,10 @@ class Model(eqx.Module):
     def actuator(self, name: str) -> int:
         """Index of the actuator `name`."""
         return index(self.actuators.names, name, "actuator")
+
+    def geom(self, name: str) -> int:
+        """Index of the geom `name`."""
+        return index(self.geoms.names, name, "geom")
 
     def site(self, name: str) -> int:
         """Index of the site `name`."""

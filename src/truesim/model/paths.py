@@ -17,7 +17,15 @@ from truesim.core.typing import Array
 from truesim.model.kinds import FREE, SLIDE
 from truesim.model.model import Model
 
-GROUPS = {"bodies": "body", "joints": "joint", "actuators": "actuator", "sites": "site", "geoms": "geom"}
+GROUPS = {
+    "bodies": "body",
+    "joints": "joint",
+    "actuators": "actuator",
+    "sites": "site",
+    "geoms": "geom",
+    "contacts": "contact pair",
+    "equalities": "equality constraint",
+}
 """The groups of named things, each with its word in the singular."""
 
 

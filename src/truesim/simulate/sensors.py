@@ -11,7 +11,7 @@ from truesim.core.typing import Array, Float
 from truesim.dynamics import body_accelerations, body_poses, body_velocities
 from truesim.model.model import Model, Sensor
 from truesim.model.topology import Link
-from truesim.simulate.joint_laws import Constants
+from truesim.simulate.equation import Constants
 from truesim.simulate.simulator import Simulator
 from truesim.simulate.state import State
 from truesim.spatial.rotation import matrix_quaternion, normalise
@@ -66,7 +66,7 @@ def read_sensors(
     model = simulator.model
     if not model.sensors:
         return {}
-    a = simulator.equation(command, constants).acceleration(state.q, state.v)
+    a = simulator.acceleration(state, command, constants)
     moment = Moment(
         model=model,
         state=state,
