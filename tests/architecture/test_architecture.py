@@ -126,10 +126,10 @@ IMPORT = """
 import jax, numpy as np, pkgutil, importlib, warnings
 def settings():
     return dict(jax.config.values), np.get_printoptions(), np.geterr(), list(warnings.filters)
-import equinox, mujoco
+import equinox, mujoco, scipy.spatial
 before = settings()
 import truesim
-for layer in ("spatial", "model", "numerics", "dynamics", "actuators", "simulate", "formats", "core"):
+for layer in ("spatial", "model", "numerics", "dynamics", "actuators", "contact", "simulate", "formats", "core"):
     package = importlib.import_module(f"truesim.{layer}")
     for module in pkgutil.walk_packages(package.__path__, f"truesim.{layer}."):
         importlib.import_module(module.name)

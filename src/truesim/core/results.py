@@ -15,6 +15,10 @@ class RESULTS(eqx.Enumeration):
     constraints_not_converged: Any = (
         "The joint constraints did not converge: the forces of dry friction and limits are approximate."
     )
+    contacts_not_converged: Any = (
+        "The contacts did not converge: impulses are approximate. Bodies may be wedged, or masses very different."
+    )
+    contacts_overflow: Any = "More points touch than the contact law has room for: raise its capacity."
 
 
 def message(result: RESULTS) -> str:

@@ -1,8 +1,8 @@
 """Rigid-body dynamics of a tree, after Featherstone, Rigid Body Dynamics Algorithms (2008)."""
 
 from truesim.dynamics.forward import forward_dynamics
-from truesim.dynamics.inverse import bias_forces, gravity_forces, inverse_dynamics
-from truesim.dynamics.jacobian import body_jacobian, point_jacobian
+from truesim.dynamics.inverse import bias_forces, gravity_forces, inertia_forces, inverse_dynamics
+from truesim.dynamics.jacobian import body_jacobian, carriers, motion_columns, point_jacobian
 from truesim.dynamics.kinematics import (
     body_accelerations,
     body_poses,
@@ -22,15 +22,18 @@ __all__ = [
     "body_jacobian",
     "body_poses",
     "body_velocities",
+    "carriers",
     "centre_of_mass",
     "difference",
     "forward_dynamics",
     "gravity_forces",
+    "inertia_forces",
     "integrate",
     "inverse_dynamics",
     "kinetic_energy",
     "mass_matrix",
     "momentum",
+    "motion_columns",
     "point_jacobian",
     "potential_energy",
     "reference_configuration",

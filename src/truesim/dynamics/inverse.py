@@ -40,6 +40,15 @@ def inverse_dynamics(
     return joint_forces(model, frames, list(F)) + per_dof(model, model.joints.armature) * a
 
 
+def inertia_forces(model: Model, q: Float[Array, "nq"], a: Float[Array, "nv"]) -> Float[Array, "nv"]:
+    """`M(q) a` without the matrix: cheaper to differentiate [N m or N]."""
+    frames = joint_frames(model, q)
+    still = jnp.zeros((len(model.topology.links), 6))
+    A = link_accelerations(model, frames, still, a, jnp.zeros(3))
+    F = jnp.einsum("lij,lj->li", jnp.stack(link_inertias(model)), A)
+    return joint_forces(model, frames, list(F)) + per_dof(model, model.joints.armature) * a
+
+
 def joint_forces(
     model: Model, frames: JointFrames, forces: list[Float[Array, "6 *columns"]]
 ) -> Float[Array, "nv *columns"]:

@@ -1,8 +1,9 @@
 """Jacobians: how joint velocities move a body."""
 
 import jax.numpy as jnp
+import numpy as np
 
-from truesim.core.typing import Array, Float
+from truesim.core.typing import Array, Bool, Float
 from truesim.dynamics.kinematics import link_poses
 from truesim.dynamics.links import motion_subspaces
 from truesim.model.model import Model
@@ -32,3 +33,23 @@ def point_jacobian(model: Model, q: Float[Array, "nq"], body: int, point: Float[
         linear = R @ S[i][3:] + jnp.cross(angular.T, p - poses[i].translation).T
         J = J.at[:, model.topology.links[i].v].set(jnp.concatenate([angular, linear]))
     return J
+
+
+def motion_columns(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv 6"]:
+    """What each degree of freedom makes of what it carries: `[angular, linear]` velocity at the world's origin."""
+    poses, S = link_poses(model, q), motion_subspaces(model, q)
+    columns = []
+    for X, S_link in zip(poses, S, strict=True):
+        angular = (X.rotation @ S_link[:3]).T
+        linear = (X.rotation @ S_link[3:]).T + jnp.cross(jnp.broadcast_to(X.translation, angular.shape), angular)
+        columns.append(jnp.concatenate([angular, linear], axis=1))
+    return jnp.concatenate(columns)
+
+
+def carriers(model: Model, body: int) -> Bool[np.ndarray, "nv"]:
+    """Which degrees of freedom move a body; none move the world."""
+    moves = np.zeros(model.nv, dtype=bool)
+    if body >= 0:
+        for i in model.topology.ancestors(model.topology.body_link[body]):
+            moves[model.topology.links[i].v] = True
+    return moves

@@ -6,6 +6,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from truesim.formats.compiled_constraints import compiled_contacts, compiled_equalities
+from truesim.formats.compiled_names import names_of
 from truesim.formats.findings import find_unsimulated
 from truesim.formats.frames import matrix_of_quaternion, six_numbers
 from truesim.formats.supported import (
@@ -37,6 +39,8 @@ def from_compiled(m: mujoco.MjModel, source: Source | None, findings: tuple[Find
         actuators=actuators,
         sites=_sites(m),
         geoms=_geoms(m),
+        contacts=compiled_contacts(m),
+        equalities=compiled_equalities(m),
         sensors=_sensors(m, Sensors.of(_declared_sensors(m), kinds, actuators.joints)),
         gravity=_gravity(m),
         time_scale=np.ones(()),
@@ -46,17 +50,6 @@ def from_compiled(m: mujoco.MjModel, source: Source | None, findings: tuple[Find
         findings=findings + find_unsimulated(m),
         source=source,
     )
-
-
-def _names(m: mujoco.MjModel, kind: mujoco.mjtObj, count: int, unnamed: str, first: int = 0) -> tuple[str, ...]:
-    """Names of all objects of a kind; those without one are called after their kind and number."""
-    given = [mujoco.mj_id2name(m, kind, i) for i in range(first, count)]
-    taken, names = {name for name in given if name}, []
-    for i, name in enumerate(given, start=first):
-        while not name or (name in taken and not given[i - first]):
-            name = f"{name or unnamed + str(i)}" if not name else f"{name}_"
-        names.append(name)
-    return tuple(names)
 
 
 def _bodies(m: mujoco.MjModel) -> Bodies:
@@ -70,7 +63,7 @@ def _bodies(m: mujoco.MjModel) -> Bodies:
         inertia=inertia,
         position=m.body_pos[1:].copy(),
         orientation=m.body_quat[1:].copy(),
-        names=_names(m, mujoco.mjtObj.mjOBJ_BODY, m.nbody, "body", first=1),
+        names=names_of(m, mujoco.mjtObj.mjOBJ_BODY, m.nbody, "body", first=1),
         parents=tuple(int(p) - 1 for p in m.body_parentid[1:]),
     )
 
@@ -99,7 +92,7 @@ def _joints(m: mujoco.MjModel) -> Joints:
         solimpfriction=m.dof_solimp[dof],
         solreflimit=m.jnt_solref.copy(),
         solimplimit=m.jnt_solimp.copy(),
-        names=_names(m, mujoco.mjtObj.mjOBJ_JOINT, m.njnt, "joint"),
+        names=names_of(m, mujoco.mjtObj.mjOBJ_JOINT, m.njnt, "joint"),
         kinds=kinds,
         bodies=tuple(int(b) - 1 for b in m.jnt_bodyid),
         limited=tuple(bool(x) for x in m.jnt_limited),
@@ -136,7 +129,7 @@ def _topology(m: mujoco.MjModel, joints: Joints) -> Topology:
 def _actuators(m: mujoco.MjModel) -> Actuators:
     """Actuators that act on joints; `find_unsimulated` lists the others."""
     kept = simulated_actuators(m)
-    names = _names(m, mujoco.mjtObj.mjOBJ_ACTUATOR, m.nactuator, "actuator")
+    names = names_of(m, mujoco.mjtObj.mjOBJ_ACTUATOR, m.nactuator, "actuator")
     controls, outputs = m.actuator_ctrladr[kept], m.actuator_outadr[kept]
     affine_gain = m.actuator_gaintype[kept] == mujoco.mjtGain.mjGAIN_AFFINE
     affine_bias = m.actuator_biastype[kept] == mujoco.mjtBias.mjBIAS_AFFINE
@@ -163,14 +156,14 @@ def _sites(m: mujoco.MjModel) -> Sites:
     return Sites(
         position=m.site_pos.copy(),
         orientation=m.site_quat.copy(),
-        names=_names(m, mujoco.mjtObj.mjOBJ_SITE, m.nsite, "site"),
+        names=names_of(m, mujoco.mjtObj.mjOBJ_SITE, m.nsite, "site"),
         bodies=tuple(int(b) - 1 for b in m.site_bodyid),
     )
 
 
 def _sensors(m: mujoco.MjModel, perfect: Sensors) -> Sensors:
     """The sensors with the delays of the file, the same for all numbers that a sensor reads."""
-    names = _names(m, mujoco.mjtObj.mjOBJ_SENSOR, m.nsensor, "sensor")
+    names = names_of(m, mujoco.mjtObj.mjOBJ_SENSOR, m.nsensor, "sensor")
     delays = [m.sensor_delay[names.index(sensor.name)] for sensor in perfect.declared for _ in sensor.channels]
     delay = np.concatenate([delays, np.zeros(sum(perfect.encoders))])
     return dataclasses.replace(perfect, delay=delay)
@@ -178,7 +171,7 @@ def _sensors(m: mujoco.MjModel, perfect: Sensors) -> Sensors:
 
 def _declared_sensors(m: mujoco.MjModel) -> tuple[Sensor, ...]:
     """Sensors that we can read; `find_unsimulated` lists the others."""
-    names = _names(m, mujoco.mjtObj.mjOBJ_SENSOR, m.nsensor, "sensor")
+    names = names_of(m, mujoco.mjtObj.mjOBJ_SENSOR, m.nsensor, "sensor")
     actuators = {old: new for new, old in enumerate(simulated_actuators(m))}
     sensors = []
     for i, name in enumerate(names):
@@ -216,11 +209,12 @@ def _geoms(m: mujoco.MjModel) -> Geoms:
         orientation=m.geom_quat.copy(),
         size=m.geom_size.copy(),
         friction=m.geom_friction.copy(),
+        restitution=np.zeros(m.ngeom),
         margin=m.geom_margin.copy(),
         gap=m.geom_gap.copy(),
         solref=m.geom_solref.copy(),
         solimp=m.geom_solimp.copy(),
-        names=_names(m, mujoco.mjtObj.mjOBJ_GEOM, m.ngeom, "geom"),
+        names=names_of(m, mujoco.mjtObj.mjOBJ_GEOM, m.ngeom, "geom"),
         bodies=tuple(int(b) - 1 for b in m.geom_bodyid),
         shapes=shapes,
         meshes=tuple(_mesh(m, i) if shapes[i] == "mesh" else None for i in range(m.ngeom)),
@@ -253,6 +247,7 @@ def _options(m: mujoco.MjModel) -> Options:
         implicit_damping=not off & bits.mjDSBL_EULERDAMP,
         dry_friction=constraints and not off & bits.mjDSBL_FRICTIONLOSS,
         limits=constraints and not off & bits.mjDSBL_LIMIT,
+        contact=constraints and not off & bits.mjDSBL_CONTACT,
         actuation=not off & bits.mjDSBL_ACTUATION,
         clamp_controls=not off & bits.mjDSBL_CLAMPCTRL,
         safe_reference=not off & bits.mjDSBL_REFSAFE,

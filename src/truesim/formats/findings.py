@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
+from truesim.formats.compiled_constraints import simulated_equalities
 from truesim.formats.supported import sensor_simulated, simulated_actuators
 from truesim.model.source import Finding
 
@@ -115,15 +116,17 @@ def _contacts(m: mujoco.MjModel) -> Found:
         return
     colliding = np.count_nonzero(m.geom_contype | m.geom_conaffinity)
     if colliding > 1 and np.any(np.bitwise_and.outer(m.geom_contype, m.geom_conaffinity)):
-        yield "contact", f"{colliding} colliding geom(s): contact is not simulated"
+        yield "contact", f"{colliding} colliding geom(s): they touch only if the simulator is given a contact law"
     if m.npair:
-        yield "contact", f"{m.npair} explicit contact pair(s)"
+        yield "contact", f"{m.npair} explicit contact pair(s): they touch only if the simulator is given a contact law"
 
 
 def _constraints(m: mujoco.MjModel) -> Found:
+    simulated = simulated_equalities(m)
     for i in range(m.neq):
         kind = mujoco.mjtEq(m.eq_type[i]).name.removeprefix("mjEQ_").lower()
-        yield _name(m, mujoco.mjtObj.mjOBJ_EQUALITY, i, "equality"), f"{kind} constraint"
+        only = " holds only if the simulator is given ContactComplementarity" if i in simulated else ""
+        yield _name(m, mujoco.mjtObj.mjOBJ_EQUALITY, i, "equality"), f"{kind} constraint{only}"
     for i in range(m.ntendon):
         yield (
             _name(m, mujoco.mjtObj.mjOBJ_TENDON, i, "tendon"),

@@ -13,7 +13,7 @@ from truesim.data import Log, sensor_columns
 from truesim.data.columns import joint_position_columns, joint_velocity_columns
 from truesim.model.model import Model
 from truesim.simulate import Simulator, State
-from truesim.simulate.joint_laws import Constants
+from truesim.simulate.equation import Constants
 from truesim.simulate.sensors import read_encoders, read_sensors
 from truesim.spatial.rotation import normalise, quaternion_conjugate, quaternion_log, quaternion_product
 

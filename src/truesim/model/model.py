@@ -8,6 +8,7 @@ import equinox as eqx
 from truesim.core.errors import unknown_name
 from truesim.core.typing import Array, Float
 from truesim.model.actuators import Actuators
+from truesim.model.constraints import Contacts, Equalities
 from truesim.model.kinds import AbstractJointKind
 from truesim.model.quantity import quantity
 from truesim.model.sensors import Sensors
@@ -118,6 +119,8 @@ class Geoms(eqx.Module):
     """MuJoCo's size parameters of the shape."""
     friction: Float[Array, "geoms 3"] = quantity("1")
     """Sliding, torsional and rolling friction."""
+    restitution: Float[Array, "geoms"] = quantity("1")
+    """Speed of separation after an impact, in parts of the speed of approach."""
     margin: Float[Array, "geoms"] = quantity("m")
     """Distance at which contact is detected."""
     gap: Float[Array, "geoms"] = quantity("m")
@@ -152,6 +155,7 @@ class Options:
     """Whether Euler treats joint damping implicitly."""
     dry_friction: bool = True
     limits: bool = True
+    contact: bool = True
     actuation: bool = True
     clamp_controls: bool = True
     safe_reference: bool = True
@@ -167,6 +171,8 @@ class Model(eqx.Module):
     sites: Sites
     geoms: Geoms
     sensors: Sensors
+    contacts: Contacts
+    equalities: Equalities
     gravity: Float[Array, "3"] = quantity("m/s^2")
     """Acceleration of gravity in the world."""
     time_scale: Float[Array, ""] = quantity("1")
@@ -205,6 +211,10 @@ class Model(eqx.Module):
     def actuator(self, name: str) -> int:
         """Index of the actuator `name`."""
         return index(self.actuators.names, name, "actuator")
+
+    def geom(self, name: str) -> int:
+        """Index of the geom `name`."""
+        return index(self.geoms.names, name, "geom")
 
     def site(self, name: str) -> int:
         """Index of the site `name`."""

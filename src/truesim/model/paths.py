@@ -27,6 +27,8 @@ GROUPS = {
     "sites": "site",
     "geoms": "geom",
     "sensors": "sensor channel",
+    "contacts": "contact pair",
+    "equalities": "equality constraint",
 }
 """The groups of named things, each with its word in the singular."""
 VARIED: dict[type, Callable[[Any, str, int], bool]] = {Actuators: Actuators.applies, Sensors: Sensors.applies}

@@ -7,11 +7,20 @@ import jax
 import jax.numpy as jnp
 
 from truesim.actuators.forces import actuator_forces
+from truesim.contact import AbstractContact, ContactReport
+from truesim.contact.base import Weights
 from truesim.core.typing import Array, Float
 from truesim.dynamics import forward_dynamics, integrate
 from truesim.model.model import Model
-from truesim.simulate.joint_laws import AbstractJointLaw, Constants, ConstraintForce
+from truesim.simulate.joint_laws import AbstractJointLaw, ConstraintForce, JointConstants
 from truesim.simulate.passive import damping_forces, spring_forces
+
+
+class Constants(NamedTuple):
+    """What follows from the parameters alone; computed once per rollout, not once per step."""
+
+    joints: JointConstants | None
+    contact: Weights | None
 
 
 class Forces(NamedTuple):
@@ -21,11 +30,15 @@ class Forces(NamedTuple):
     """Actuators, springs, dampers and smooth friction [N m or N]."""
     constraint: ConstraintForce
     """Dry friction and limits that were solved as constraints."""
+    contact: Float[Array, "nv"] | None = None
+    """Contact that depends on the state alone [N m or N]."""
+    touch: ContactReport | None = None
 
     @property
     def total(self) -> Float[Array, "nv"]:
         """All of them [N m or N]."""
-        return self.applied + self.constraint.force
+        smooth = self.applied if self.contact is None else self.applied + self.contact
+        return smooth + self.constraint.force
 
 
 class EquationOfMotion(eqx.Module):
@@ -33,7 +46,8 @@ class EquationOfMotion(eqx.Module):
 
     model: Model
     joint_law: AbstractJointLaw
-    constants: Constants | None
+    contact: AbstractContact | None
+    constants: Constants
     command: Float[Array, "nu"]
     timestep: Float[Array, ""]
 
@@ -46,14 +60,17 @@ class EquationOfMotion(eqx.Module):
     def forces(self, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Forces:
         """All forces, constraints solved."""
         applied = self.applied(q, v)
-        constraint = self.joint_law.constraint(self.model, self.constants, (q, v), applied, self.timestep)
-        return Forces(applied, constraint)
+        touching = None if self.contact is None else self.contact.force(self.model, q, v)
+        contact, report = (None, None) if touching is None else touching
+        smooth = applied if contact is None else applied + contact
+        constraint = self.joint_law.constraint(self.model, self.constants.joints, (q, v), smooth, self.timestep)
+        return Forces(applied, constraint, contact, report)
 
     def accelerate(
         self, q: Float[Array, "nq"], v: Float[Array, "nv"], tau: Float[Array, "nv"], added: Array | None = None
     ) -> Float[Array, "nv"]:
         """Acceleration under the generalised forces `tau`, with inertia added to each degree of freedom."""
-        constrained = self.constants is not None  # then the mass matrix is at hand
+        constrained = any(part is not None for part in self.constants)  # then the mass matrix is at hand
         return forward_dynamics(self.model, q, v, tau, added_inertia=added, through_mass_matrix=constrained)
 
     def acceleration(self, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nv"]:

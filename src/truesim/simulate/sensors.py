@@ -12,7 +12,7 @@ from truesim.dynamics import body_accelerations, body_poses, body_velocities
 from truesim.model.model import Model
 from truesim.model.sensors import Sensor
 from truesim.model.topology import Link
-from truesim.simulate.joint_laws import Constants
+from truesim.simulate.equation import Constants
 from truesim.simulate.simulator import Simulator
 from truesim.simulate.state import State
 from truesim.spatial.rotation import matrix_quaternion, normalise
@@ -53,8 +53,8 @@ def read_sensors(
     model = simulator.model
     if not model.sensors.declared:
         return {}
+    a = simulator.acceleration(state, command, constants)
     command, _ = simulator.delayed(state, command)
-    a = simulator.equation(command, constants).acceleration(state.q, state.v)
     moment = Moment(
         model=model,
         state=state,

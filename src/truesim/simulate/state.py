@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax.numpy as jnp
 
+from truesim.contact import ContactReport
 from truesim.core.results import RESULTS
 from truesim.core.typing import Array, Float, Int
 from truesim.dynamics import reference_configuration
@@ -37,8 +38,10 @@ class StepInfo(eqx.Module):
     applied_force: Float[Array, "nv"]
     """Actuators, springs, dampers and smooth friction [N m, N]."""
     constraint_force: Float[Array, "nv"]
-    """Dry friction and limits that were solved as constraints [N m, N]."""
+    """Dry friction and limits that were solved as constraints, and contact [N m, N]."""
     iterations: Int[Array, ""]
     """Newton iterations of the constraint solver."""
+    contact: ContactReport | None
+    """What each contact did; None without contact."""
     result: RESULTS
     """Whether the step can be trusted."""

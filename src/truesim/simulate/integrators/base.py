@@ -6,19 +6,21 @@ from typing import ClassVar, NamedTuple
 import equinox as eqx
 
 from truesim.core.typing import Array, Float
-from truesim.dynamics import integrate
 from truesim.simulate.equation import EquationOfMotion, Forces
 
 
 class Increment(NamedTuple):
     """One step of an integrator."""
 
-    q: Float[Array, "nq"]
+    rate: Float[Array, "nv"]
+    """Rate of the configuration: the step ends at `integrate(model, q, dt * rate)` [rad/s or m/s]."""
     v: Float[Array, "nv"]
     acceleration: Float[Array, "nv"]
     """Change of velocity over the step, per time [rad/s^2 or m/s^2]."""
     forces: Forces
     """Forces at the start of the step."""
+    added_inertia: Float[Array, "nv"] | None
+    """What was added to the mass matrix on the way [kg m^2 or kg]."""
 
 
 class AbstractIntegrator(eqx.Module):
@@ -31,12 +33,10 @@ class AbstractIntegrator(eqx.Module):
     def step(
         self, equation: EquationOfMotion, q: Float[Array, "nq"], v: Float[Array, "nv"], dt: Float[Array, ""]
     ) -> Increment:
-        """Configuration and velocity after `dt` [s]."""
+        """Rate of the configuration over the next `dt` [s], and velocity after it."""
 
 
-def semi_implicit(
-    equation: EquationOfMotion, q: Array, v: Array, dt: Array, acceleration: Array, forces: Forces
-) -> Increment:
+def semi_implicit(v: Array, dt: Array, acceleration: Array, forces: Forces, added_inertia: Array | None) -> Increment:
     """Velocity first, then position with the new velocity: `v' = v + dt a`, `q' = q + dt v'`."""
     v = v + dt * acceleration
-    return Increment(integrate(equation.model, q, dt * v), v, acceleration, forces)
+    return Increment(v, v, acceleration, forces, added_inertia)

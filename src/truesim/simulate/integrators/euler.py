@@ -25,4 +25,4 @@ class SemiImplicitEuler(AbstractIntegrator):
         forces = equation.forces(q, v)
         added = dt * per_dof(model, model.joints.damping) if self.implicit_damping else None
         a = equation.accelerate(q, v, forces.total, added)
-        return semi_implicit(equation, q, v, dt, a, forces)
+        return semi_implicit(v, dt, a, forces, added)

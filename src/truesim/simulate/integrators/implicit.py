@@ -32,9 +32,10 @@ class Implicit(AbstractIntegrator):
         model = equation.model
         forces = equation.forces(q, v)
         bias, D_bias = _value_and_jacobian(lambda v: bias_forces(model, q, v), v)
-        D = D_bias + jnp.diag(equation.damping(q, v))
+        damping = equation.damping(q, v)
+        D = D_bias + jnp.diag(damping)
         a = dense.solve(mass_matrix(model, q) + dt * D, forces.total - bias)
-        return semi_implicit(equation, q, v, dt, a, forces)
+        return semi_implicit(v, dt, a, forces, dt * damping)
 
 
 class ImplicitFast(AbstractIntegrator):
@@ -53,7 +54,7 @@ class ImplicitFast(AbstractIntegrator):
         added = dt * equation.damping(q, v)
         a = equation.accelerate(q, v, forces.total, added)
         a = with_gyroscopic_derivatives(equation.model, q, v, a, dt, added)
-        return semi_implicit(equation, q, v, dt, a, forces)
+        return semi_implicit(v, dt, a, forces, added)
 
 
 class ImplicitStiff(AbstractIntegrator):
@@ -70,7 +71,7 @@ class ImplicitStiff(AbstractIntegrator):
         K = jnp.maximum(equation.stiffness(q, v), 0.0)
         added = dt * D + dt**2 * K
         a = equation.accelerate(q, v, forces.total - dt * K * v, added)
-        return semi_implicit(equation, q, v, dt, a, forces)
+        return semi_implicit(v, dt, a, forces, added)
 
 
 def with_gyroscopic_derivatives(

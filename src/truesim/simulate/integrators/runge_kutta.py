@@ -25,7 +25,6 @@ class RungeKutta4(AbstractIntegrator):
         self, equation: EquationOfMotion, q: Float[Array, "nq"], v: Float[Array, "nv"], dt: Float[Array, ""]
     ) -> Increment:
         """One step."""
-        model = equation.model
         forces = equation.forces(q, v)
         r1, a1 = v, equation.accelerate(q, v, forces.total)
         r2, a2 = self._stage(equation, q, v, dt / 2, r1, a1)
@@ -33,7 +32,7 @@ class RungeKutta4(AbstractIntegrator):
         r4, a4 = self._stage(equation, q, v, dt, r3, a3)
         rate = (r1 + 2 * r2 + 2 * r3 + r4) / 6
         acceleration = (a1 + 2 * a2 + 2 * a3 + a4) / 6
-        return Increment(integrate(model, q, dt * rate), v + dt * acceleration, acceleration, forces)
+        return Increment(rate, v + dt * acceleration, acceleration, forces, None)
 
     @staticmethod
     def _stage(equation: EquationOfMotion, q: Array, v: Array, dt: Array, rate: Array, a: Array) -> tuple[Array, Array]:

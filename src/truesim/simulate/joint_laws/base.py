@@ -11,7 +11,7 @@ from truesim.dynamics.links import per_dof
 from truesim.model.model import Model
 
 
-class Constants(NamedTuple):
+class JointConstants(NamedTuple):
     """What follows from the parameters alone; computed once per rollout, not once per step."""
 
     inverse_weight: Float[Array, "nv"]
@@ -39,14 +39,14 @@ class AbstractJointLaw(eqx.Module):
         """Forces that depend on the state alone [N m or N]."""
 
     @abc.abstractmethod
-    def constants(self, model: Model) -> Constants | None:
+    def constants(self, model: Model) -> JointConstants | None:
         """What the law needs that follows from the parameters alone."""
 
     @abc.abstractmethod
     def constraint(
         self,
         model: Model,
-        constants: Constants | None,
+        constants: JointConstants | None,
         state: tuple[Float[Array, "nq"], Float[Array, "nv"]],
         applied: Float[Array, "nv"],
         timestep: Float[Array, ""],

@@ -18,7 +18,7 @@ from truesim.model.model import Model
 from truesim.model.topology import Link
 from truesim.numerics import dense, soft_constraints
 from truesim.numerics.soft_constraints import Rows, Solution
-from truesim.simulate.joint_laws.base import AbstractJointLaw, Constants, ConstraintForce, dry_friction
+from truesim.simulate.joint_laws.base import AbstractJointLaw, ConstraintForce, JointConstants, dry_friction
 from truesim.spatial.rotation import normalise, quaternion_log
 
 SMALLEST, LARGEST = 1e-4, 0.9999
@@ -55,12 +55,12 @@ class MujocoJointLaw(AbstractJointLaw):
         """No force depends on the state alone."""
         return jnp.zeros(model.nv)
 
-    def constants(self, model: Model) -> Constants | None:
+    def constants(self, model: Model) -> JointConstants | None:
         """The inverse weights, if any joint is constrained."""
-        return Constants(inverse_weights(model)) if self.friction or self.limits else None
+        return JointConstants(inverse_weights(model)) if self.friction or self.limits else None
 
     def constraint(
-        self, model: Model, constants: Constants | None, state: tuple, applied: Array, timestep: Array
+        self, model: Model, constants: JointConstants | None, state: tuple, applied: Array, timestep: Array
     ) -> ConstraintForce:
         """Force of friction and limits on each degree of freedom [N m or N]."""
         if constants is None:

@@ -10,7 +10,7 @@ from truesim.dynamics.links import joined, per_dof
 from truesim.model.kinds import HINGE, SLIDE
 from truesim.model.model import Model
 from truesim.model.quantity import quantity
-from truesim.simulate.joint_laws.base import AbstractJointLaw, Constants, ConstraintForce, dry_friction
+from truesim.simulate.joint_laws.base import AbstractJointLaw, ConstraintForce, JointConstants, dry_friction
 
 
 class SmoothFriction(eqx.Module):
@@ -86,12 +86,12 @@ class SmoothJointLaw(AbstractJointLaw):
         friction = jnp.zeros(model.nv) if self.friction is None else self.friction.force(model, v)
         return friction if self.limits is None else friction + self.limits.force(model, q, v)
 
-    def constants(self, model: Model) -> Constants | None:
+    def constants(self, model: Model) -> JointConstants | None:
         """None are needed."""
         return None
 
     def constraint(
-        self, model: Model, constants: Constants | None, state: tuple, applied: Array, timestep: Array
+        self, model: Model, constants: JointConstants | None, state: tuple, applied: Array, timestep: Array
     ) -> ConstraintForce:
         """No constraint: everything is in `force`."""
         return ConstraintForce.none(model.nv)

@@ -1,0 +1,93 @@
+"""What a law of contact must provide."""
+
+import abc
+from typing import NamedTuple
+
+import equinox as eqx
+
+from truesim.contact.detection import Detector
+from truesim.core.typing import Array, Bool, Float, Int
+from truesim.model.model import Model
+
+
+class Weights(NamedTuple):
+    """Sizes of inertia that follow from the parameters alone; computed once per rollout, not once per step."""
+
+    pairs: Float[Array, "pairs"]
+    """What a contact of each pair feels [kg]."""
+    dofs: Float[Array, "nv"]
+    """What each degree of freedom feels [kg m^2 or kg]."""
+    equalities: Float[Array, "rows"]
+    """What each row of the equality constraints feels [kg m^2 or kg]."""
+
+
+class Motion(NamedTuple):
+    """A step as it would be without contact."""
+
+    q: Float[Array, "nq"]
+    """Configuration at its start."""
+    v: Float[Array, "nv"]
+    """Velocity at its end."""
+    rate: Float[Array, "nv"]
+    """Rate of the configuration over the step."""
+    added_inertia: Float[Array, "nv"] | None
+    """What the integrator added to the mass matrix."""
+    timestep: Float[Array, ""]
+
+
+class ContactReport(NamedTuple):
+    """What the contacts of one step did."""
+
+    position: Float[Array, "points 3"]
+    """[m]"""
+    normal: Float[Array, "points 3"]
+    distance: Float[Array, "points"]
+    """At the start of the step [m]."""
+    force: Float[Array, "points 3"]
+    """Force on the second geom along the normal and two tangents, averaged over the step [N]."""
+    overflow: Int[Array, ""]
+    """Number of touching points beyond the capacity."""
+    iterations: Int[Array, ""]
+    converged: Bool[Array, ""]
+
+
+class Response(NamedTuple):
+    """What contact makes of a step."""
+
+    v: Float[Array, "nv"]
+    """Velocity at its end."""
+    q: Float[Array, "nq"]
+    """Configuration at its end."""
+    impulse: Float[Array, "nv"]
+    """Generalised impulse of all constraints [N m s or N s]."""
+    report: ContactReport
+
+
+class AbstractContact(eqx.Module):
+    """How bodies that touch act on each other: by forces of the state, or by impulses found with the step."""
+
+    detector: eqx.AbstractVar[Detector]
+
+    @property
+    @abc.abstractmethod
+    def treats_joints(self) -> bool:
+        """Whether limits and dry friction of the joints are part of the law."""
+
+    @property
+    @abc.abstractmethod
+    def is_smooth(self) -> bool:
+        """Whether contact is a force of the state alone."""
+
+    @abc.abstractmethod
+    def weights(self, model: Model) -> Weights | None:
+        """What the law needs that follows from the parameters alone."""
+
+    @abc.abstractmethod
+    def force(
+        self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]
+    ) -> tuple[Float[Array, "nv"], ContactReport] | None:
+        """Generalised force that depends on the state alone [N m or N]; None if there is none."""
+
+    @abc.abstractmethod
+    def respond(self, model: Model, weights: Weights | None, motion: Motion) -> Response | None:
+        """What becomes of a step that would move bodies into each other; None if forces alone act."""

@@ -1,0 +1,63 @@
+"""Which function finds the points of touch of which two shapes."""
+
+from collections.abc import Callable
+
+from truesim.contact.geometry import planes, solids
+from truesim.contact.geometry.boxes import box_box
+from truesim.contact.geometry.hull import Hull, polyhedron
+from truesim.contact.geometry.rounded import Around, ball_solid, capsule_solid
+from truesim.contact.geometry.touch import Touch
+from truesim.core.typing import Array, Float
+from truesim.spatial.transform import Pose
+
+ORDER = ("plane", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
+"""The first shape of a pair comes first here, as in MuJoCo."""
+SURFACES: dict[str, solids.Solid] = {
+    "sphere": solids.ball,
+    "capsule": solids.capsule,
+    "ellipsoid": solids.ellipsoid,
+    "cylinder": solids.cylinder,
+    "box": solids.box,
+}
+ON_PLANE = {
+    "sphere": (planes.plane_ball, 1),
+    "capsule": (planes.plane_capsule, 2),
+    "ellipsoid": (planes.plane_ellipsoid, 1),
+    "cylinder": (planes.plane_cylinder, 4),
+    "box": (planes.plane_box, 4),
+}
+"""Function and number of points of each shape against a plane."""
+
+Sized = tuple[Float[Array, "3"], Pose]
+"""A solid's size parameters and its pose in the world."""
+Collider = Callable[[Sized, Sized], Touch]
+
+
+def collider(shapes: tuple[str, str], hulls: tuple[Hull | None, Hull | None]) -> tuple[Collider, int] | None:
+    """The function that finds where two shapes touch and its number of points; None if there is none.
+
+    Args:
+        shapes: Names of the shapes, in the order of `ORDER`.
+        hulls: The hull of each that is a mesh.
+    """
+    first, second = shapes
+    if first == "plane" and second in ON_PLANE:
+        function, points = ON_PLANE[second]
+        return lambda a, b: function(a[1], b[0], b[1]), points
+    if first == "plane" and hulls[1] is not None:
+        hull = hulls[1]
+        return lambda a, b: planes.plane_hull(a[1], hull, b[1]), 4
+    if first == "sphere":
+        return lambda a, b: ball_solid(a[0][0], a[1].translation, b[1], _around(second, hulls[1], b[0])), 1
+    if first == "capsule":
+        return lambda a, b: capsule_solid(a[0], a[1], b[1], _around(second, hulls[1], b[0])), 3
+    if shapes == ("box", "box"):
+        return lambda a, b: box_box(*a, *b), 8
+    return None
+
+
+def _around(shape: str, hull: Hull | None, size: Float[Array, "3"]) -> Around:
+    """Distance and direction of a point in a solid's frame."""
+    if hull is not None:
+        return lambda p: polyhedron(hull, p)
+    return lambda p: SURFACES[shape](size, p)
