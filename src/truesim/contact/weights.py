@@ -49,4 +49,5 @@ def _reach(model: Model, g: int) -> Float[Array, ""]:
     mesh = model.geoms.meshes[g]
     if mesh is not None:
         return jnp.asarray(np.max(np.linalg.norm(mesh.vertices, axis=1)))
-    return jnp.zeros(()) if model.geoms.shapes[g] == "plane" else jnp.max(jnp.asarray(model.geoms.size[g]))
+    size = jnp.asarray(model.geoms.size[g])
+    return jnp.zeros(()) if model.geoms.shapes[g] == "plane" else jnp.sqrt(size @ size)

@@ -31,12 +31,12 @@ FARTHER = 1e4
 """How much larger the products are at which it starts again."""
 LATE_ITERATIONS = 8
 """So many Newton steps at the final barrier are made before rounding is blamed."""
-CENTRED = 1e-3
-"""Products are equal to the barrier up to this part of it; Newton's method squares it in the next step."""
+CENTRED = 1e-14
+"""Products are equal to the barrier up to this part of the energy of their rows; float64 allows no less."""
 NEAR = 10.0
 """Products within this multiple of the barrier are as good as solved."""
-BALANCED = 1e-9
-"""Part of the largest impulse by which the balance of momentum may be off."""
+BALANCED, TOLERATED = 1e-13, 1e-9
+"""Part of the largest impulse by which the balance of momentum may be off: what is aimed at, and what will do."""
 BOUNDARY, CAREFUL = 0.99, 0.9
 """Part of the way to the boundary that a step may go, at first and after starting again."""
 LEAST_REDUCTION = 0.01
@@ -106,7 +106,7 @@ def search(problem: Problem, cone: AbstractCone) -> Solution:
         point = jax.tree.map(lambda x, y: jnp.where(again, x, y), inside, point)
         point = _advance(problem, cone, point, jnp.where(count < PATIENCE, BOUNDARY, CAREFUL))
         products = _mean_product(problem, cone, point)
-        done = _balanced(problem, cone, point) & _centred(problem, cone, point)
+        done = _balanced(problem, cone, point, BALANCED) & _centred(problem, cone, point)
         return point, done, count + 1, late + (products < NEAR * problem.barrier).astype(jnp.int32)
 
     zero = jnp.zeros((), jnp.int32)
@@ -114,7 +114,7 @@ def search(problem: Problem, cone: AbstractCone) -> Solution:
     carry = (start(problem, cone), jnp.zeros((), bool), zero, zero)
     point, done, count, _ = jax.lax.while_loop(unfinished, iterate, carry)
     near = _mean_product(problem, cone, point) < NEAR * problem.barrier
-    return Solution(point, count, done | (near & _balanced(problem, cone, point)))
+    return Solution(point, count, done | (near & _balanced(problem, cone, point, TOLERATED)))
 
 
 def start(problem: Problem, cone: AbstractCone, farther: float = 1.0) -> Point:
@@ -277,20 +277,19 @@ def _mean_product(problem: Problem, cone: AbstractCone, point: Point) -> Float[A
 def _centred(problem: Problem, cone: AbstractCone, point: Point) -> Bool[Array, ""]:
     """Whether every product equals the barrier."""
     r = residuals(problem, cone, point, problem.barrier, jnp.zeros_like(problem.free))
-    kappa = problem.barrier * problem.mass * problem.speed2
-    rough, dry_kappa = _rough(problem), problem.barrier * problem.dry_energy
+    energy, rough = problem.mass * problem.speed2, _rough(problem)
     parts = [
-        r.normal / kappa,
-        point.normal * r.slack / kappa,
-        r.friction.speed / kappa[:rough],
-        (r.friction.force / kappa[:rough][:, None]).reshape(-1),
-        r.dry.speed / dry_kappa,
-        (r.dry.force / dry_kappa[:, None]).reshape(-1),
+        r.normal / energy,
+        point.normal * r.slack / energy,
+        r.friction.speed / energy[:rough],
+        (r.friction.force / energy[:rough][:, None]).reshape(-1),
+        r.dry.speed / problem.dry_energy,
+        (r.dry.force / problem.dry_energy[:, None]).reshape(-1),
     ]
     return jnp.max(jnp.abs(jnp.concatenate(parts)), initial=0.0) < CENTRED
 
 
-def _balanced(problem: Problem, cone: AbstractCone, point: Point) -> Bool[Array, ""]:
+def _balanced(problem: Problem, cone: AbstractCone, point: Point, tolerance: float) -> Bool[Array, ""]:
     """Whether momentum is balanced and the equalities hold, up to rounding."""
     v = point.velocity
     momentum = problem.inertia @ (v - problem.free)
@@ -298,7 +297,7 @@ def _balanced(problem: Problem, cone: AbstractCone, point: Point) -> Bool[Array,
     size = jnp.abs(problem.inertia) @ (jnp.abs(v) + jnp.abs(problem.free)) + jnp.abs(momentum)
     size = size + jnp.abs(problem.normal).T @ point.normal + jnp.abs(problem.equal).T @ jnp.abs(point.equal)
     opened = jnp.abs(problem.equal @ v - problem.target)
-    return jnp.all(off <= BALANCED * jnp.max(size)) & jnp.all(opened <= BALANCED * problem.equal_speed)
+    return jnp.all(off <= tolerance * jnp.max(size)) & jnp.all(opened <= TOLERATED * problem.equal_speed)
 
 
 def _none(problem: Problem, point: Point) -> Point:
