@@ -11,7 +11,7 @@ def test_help_names_every_verb(truesim):
     """`--help` lists the verbs."""
     outcome = truesim("--help")
     assert outcome.code == 0
-    for verb in ("inspect", "simulate", "demo", "bench"):
+    for verb in ("inspect", "simulate", "report", "demo", "bench"):
         assert verb in outcome.out
 
 

@@ -11,6 +11,7 @@ from rich.markup import escape
 from truesim.cli.bench import bench
 from truesim.cli.demo import demo
 from truesim.cli.inspect import inspect
+from truesim.cli.report import report
 from truesim.cli.simulate import simulate
 from truesim.core.errors import TruesimError
 
@@ -23,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect, simulate, demo, bench):
+for verb in (inspect, simulate, report, demo, bench):
     app.command()(verb)
 
 
