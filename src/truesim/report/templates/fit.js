@@ -110,10 +110,11 @@
       ? [{ type: "rect", xref: "paper", x0: 0, x1: 1, yref: "y2", y0: -2 * noise, y1: 2 * noise, fillcolor: colour("start"), opacity: 0.25, line: { width: 0 }, layer: "below" }]
       : [];
     const range = chosen.range || [p.time[0], p.time[p.time.length - 1]];
+    const visible = (values) => values.filter((_, k) => range[0] <= p.time[k] && p.time[k] <= range[1]);
     Plotly.react("signals-plot", traces, layout("signals-plot", {
       xaxis: axis("time [s]", { anchor: "y2", range, hoverformat: ".4~f" }),
-      yaxis: axis(withUnit(plain(name)), { domain: [0.38, 1], range: extent(p.measured, p.fitted), hoverformat: ".5~g" }),
-      yaxis2: axis(withUnit("residual"), { domain: [0, 0.32], range: extent(p.residual, noise ? [-2.2 * noise, 2.2 * noise] : []), zeroline: true, zerolinecolor: colour("start"), hoverformat: ".3~g" }),
+      yaxis: axis(withUnit(plain(name)), { domain: [0.38, 1], range: extent(visible(p.measured), visible(p.fitted)), hoverformat: ".5~g" }),
+      yaxis2: axis(withUnit("residual"), { domain: [0, 0.32], range: extent(visible(p.residual), noise ? [-2.2 * noise, 2.2 * noise] : []), zeroline: true, zerolinecolor: colour("start"), hoverformat: ".3~g" }),
       shapes: band, hovermode: "x", uirevision: null,
     }), config);
   }
