@@ -167,17 +167,19 @@ def test_the_headline_counts_and_compares():
 
 
 def test_the_command_can_be_typed():
-    """A shell reads back the words of the request: names with spaces, patterns, pairs and flags."""
+    """A shell reads back the words of the request: names with spaces, patterns, tables and flags."""
     source = fits.document()["provenance"]
     source["request"]["options"] = {
         "window": 0.5,
-        "bounds": {"bodies/*.mass": [0.1, 2.0]},
+        "bounds": ["bodies/*.mass=0.1:2"],
+        "per_log": {"a.csv": {"actuators/*.kp": 2.0}},
         "floating_base": True,
         "tie": ["a", "b"],
     }
     words = shlex.split(command(source, Path("out/my fit")).replace("\\\n", " "))
     assert words == [
         "truesim", "identify", "robots/my arm.xml", "logs/a.csv", "logs/b.csv", "--free", "bodies/*.mass",
-        "--holdout", "logs/c.csv", "--window", "0.5", "--bounds", "bodies/*.mass=0.1:2", "--floating-base",
+        "--holdout", "logs/c.csv", "--window", "0.5", "--bounds", "bodies/*.mass=0.1:2",
+        "--per-log", "per_log.json", "--floating-base",
         "--tie", "a", "b", "--out", "my fit", "--force",
     ]  # fmt: skip

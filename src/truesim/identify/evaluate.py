@@ -8,8 +8,7 @@ import numpy as np
 from truesim.core.errors import TruesimError
 from truesim.core.typing import Bool, Float, Int
 from truesim.data import Log
-from truesim.identify.build import build
-from truesim.identify.per_log import PerLog
+from truesim.identify.build import Options, build
 from truesim.identify.problem import Problem
 from truesim.identify.recording import Recording
 from truesim.identify.shooting import Interval, Stretch
@@ -49,28 +48,21 @@ class Prediction:
 
 
 def evaluate(
-    model: Model,
-    logs: Sequence[Log],
-    *,
-    window: float = WINDOW,
-    before: float = BEFORE,
-    per_log: PerLog | None = None,
-    channels: Sequence[str] = (),
+    model: Model, logs: Sequence[Log], *, window: float = WINDOW, before: float = BEFORE, options: Options | None = None
 ) -> dict[str, Errors]:
     """Open-loop error of every measured channel, over windows that tile the logs without overlap.
 
-    The first state of a window is that of parabolas through the samples of the `before` seconds that precede it; nothing
-    later is looked at.
+    The first state of a window is that of parabolas through the samples of the `before` seconds that precede it;
+    nothing later is looked at.
 
     Args:
         model: The robot.
         logs: Recordings of it.
         window: Length of the windows [s].
         before: From how much of the log before a window its first state is estimated [s].
-        per_log: What differs from log to log.
-        channels: Patterns of channels; all that make sense by default.
+        options: What differs from log to log, and channels.
     """
-    problem = build(model, logs, (), per_log=per_log, channels=channels)
+    problem = build(model, logs, (), options)
     return errors(problem, list(predictions(problem, np.zeros(0), window, before)))
 
 
@@ -149,7 +141,7 @@ def _predicted(
     return Prediction(log, at[:, 0], np.where(np.isfinite(residual), residual, np.inf), valid)
 
 
-def _stretch(problem: Problem, recording: Recording, at: np.ndarray, states: tuple) -> Stretch:
+def _stretch(problem: Problem, recording: Recording, at: np.ndarray, states: tuple[np.ndarray, np.ndarray]) -> Stretch:
     past = np.arange(-problem.simulator.history, 0)
     earlier = np.clip(at[:, :1] + past, 0, None)
     stamps = recording.time[earlier] - recording.time[at[:, :1]] + 1e-3 * np.minimum(at[:, :1] + past, 0)
@@ -180,7 +172,6 @@ def _first_states(
                 value, slope = parabola(time, recording.q[near, k])
                 q[row, k], v[row, link.v_start] = (value - bias[k]) / scale[k], slope / scale[k]
     return q, v
-
 
 
 def parabola(time: Float[np.ndarray, "n"], values: Float[np.ndarray, "n"]) -> tuple[float, float]:

@@ -22,16 +22,19 @@ def step(device: Any, data: Any, q: Any, v: Any) -> Any:
     return after.qpos, after.qvel, after.qacc
 
 
-def arguments(xml: str) -> tuple[Any, Any, Any, Any]:
-    """The model and an empty state, which are shared, and a batch of positions and velocities near the ground."""
+def arguments(xml: str, batch: int = BATCH) -> tuple[Any, Any, Any, Any]:
+    """The model and an empty state, which are shared, and a batch of positions and velocities.
+
+    Robots start up to 3 mm below where they stand, all contacts closed, and move at random.
+    """
     model = mujoco.MjModel.from_xml_string(xml)
     device = mjx.put_model(model)
     data = mjx.make_data(device)
     rng = np.random.default_rng(0)
-    q = np.tile(np.asarray(data.qpos), (BATCH, 1))
-    q[:, 2] -= rng.uniform(0, 0.03, BATCH)
-    q[:, 7:] += 0.1 * rng.normal(size=q[:, 7:].shape)
-    v = 0.3 * rng.normal(size=(BATCH, model.nv)).astype(q.dtype)
+    q = np.tile(np.asarray(data.qpos), (batch, 1))
+    q[:, 2] -= rng.uniform(0, 0.003, batch)
+    q[:, 7:] += 0.05 * rng.normal(size=q[:, 7:].shape)
+    v = 0.3 * rng.normal(size=(batch, model.nv)).astype(q.dtype)
     return device, data, q, v
 
 
