@@ -14,6 +14,7 @@ from truesim.cli.evaluate import evaluate
 from truesim.cli.identify import identify
 from truesim.cli.inspect import inspect
 from truesim.cli.lists import spread
+from truesim.cli.report import report
 from truesim.cli.simulate import simulate
 from truesim.core.errors import TruesimError
 
@@ -26,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect, simulate, identify, evaluate, demo, bench):
+for verb in (inspect, simulate, identify, evaluate, report, demo, bench):
     app.command()(verb)
 
 

@@ -37,8 +37,8 @@ def percent(part: float) -> str:
 
 
 def unit(text: str) -> str:
-    """A unit as it is printed; nothing for pure numbers."""
-    return "" if text == "1" else text.replace("^2", "²").replace("^3", "³")
+    """A unit as it is printed, kept on one line; nothing for pure numbers."""
+    return "" if text == "1" else text.replace("^2", "²").replace("^3", "³").replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def times(ratio: float) -> str:

@@ -69,7 +69,7 @@ def error_table(document: Mapping[str, Any]) -> Table:
         for channel, found in errors["train"].items()
     ]
     every = [c.factor for row in rows for c in (row.train, row.held_out) if c is not None and c.factor is not None]
-    return Table(tuple(rows), max(10.0, *every) if every else 10.0)
+    return Table(tuple(rows), _reach(max(every, default=1.0)))
 
 
 def typical_factor(document: Mapping[str, Any], part: str) -> float | None:
@@ -78,6 +78,12 @@ def typical_factor(document: Mapping[str, Any], part: str) -> float | None:
     factors = [_change(document["errors"][f"{part}_start"].get(c), e).factor for c, e in found.items()]
     known: Sequence[float] = [f for f in factors if f is not None]
     return statistics.median(known) if known else None
+
+
+def _reach(largest: float) -> float:
+    """The end of a scale that holds the largest factor: 2, 5, 10, 20 and so on."""
+    power = 10.0 ** math.floor(math.log10(max(largest, 2.0)))
+    return next(digit * power for digit in (1.0, 2.0, 5.0, 10.0) if digit * power >= max(largest, 2.0))
 
 
 def _change(start: Mapping[str, Any] | None, fitted: Mapping[str, Any]) -> Change:

@@ -1,6 +1,7 @@
 """Where a fit came from, and how to run it again."""
 
 import dataclasses
+import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,6 +30,8 @@ class Provenance:
 
     files: tuple[File, ...]
     command: str
+    attached: Mapping[str, str]
+    """Text of the files that the command needs besides those, by name."""
     versions: Mapping[str, str]
     compile_seconds: float
     solve_seconds: float
@@ -45,6 +48,11 @@ def provenance(document: Mapping[str, Any], folder: Path) -> Provenance:
     return Provenance(
         files=tuple(_files(source)),
         command=command(source, folder),
+        attached={
+            _attached(name): json.dumps(value, indent=1)
+            for name, value in source["request"]["options"].items()
+            if isinstance(value, Mapping)
+        },
         versions=source["versions"],
         compile_seconds=timing["compile_seconds"],
         solve_seconds=timing["solve_cpu_seconds"],
@@ -69,7 +77,7 @@ def _option(name: str, value: Any) -> list[str]:
     if isinstance(value, bool):
         return [flag] if value else []
     if isinstance(value, Mapping):
-        return [flag, *(f"{key}={_text(item)}" for key, item in value.items())] if value else []
+        return [flag, _attached(name)]
     if isinstance(value, list):
         return [flag, *map(_text, value)] if value else []
     return [flag, _text(value)]
@@ -86,10 +94,12 @@ def _wrapped(words: Sequence[str]) -> str:
     return " \\\n".join(lines)
 
 
+def _attached(name: str) -> str:
+    """Name of the file of an option that is a table."""
+    return f"{name}.json"
+
+
 def _text(value: Any) -> str:
-    """A value as it is typed: pairs as LOW:HIGH."""
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return ":".join(map(_text, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -3,6 +3,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const element = (id) => document.getElementById(id);
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const plain = (name) => name.replace(/&/g, "&amp;").replace(/</g, "&lt;"); // plotly reads tags in its texts
   const HELD = "held_out";
 
   // Signals, unpacked once they are asked for.
@@ -69,8 +70,12 @@
     };
   }
 
-  function layout(more) {
+  const printing = () => document.documentElement.classList.contains("print");
+
+  function layout(id, more) {
+    const { clientWidth: width, clientHeight: height } = element(id);
     return {
+      ...(printing() ? { width, height } : {}),
       font: { family: "system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif", size: 12, color: colour("ink") },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 64, r: 12, t: 12, b: 40 },
       hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("line"), font: { color: colour("ink") } },
@@ -85,7 +90,8 @@
 
   function logarithmic(title, values) {
     const known = values.filter((x) => x > 0);
-    return axis(title, { type: "log", dtick: Math.max(...known) > 30 * Math.min(...known) ? 1 : "D2" });
+    const wide = Math.max(...known) > 30 * Math.min(...known);
+    return axis(title, { type: "log", ...(wide ? { dtick: 1 } : { dtick: "D2", tickformat: "~g" }) });
   }
 
   function drawSignals() {
@@ -104,10 +110,11 @@
       ? [{ type: "rect", xref: "paper", x0: 0, x1: 1, yref: "y2", y0: -2 * noise, y1: 2 * noise, fillcolor: colour("start"), opacity: 0.25, line: { width: 0 }, layer: "below" }]
       : [];
     const range = chosen.range || [p.time[0], p.time[p.time.length - 1]];
-    Plotly.react("signals-plot", traces, layout({
+    const visible = (values) => values.filter((_, k) => range[0] <= p.time[k] && p.time[k] <= range[1]);
+    Plotly.react("signals-plot", traces, layout("signals-plot", {
       xaxis: axis("time [s]", { anchor: "y2", range, hoverformat: ".4~f" }),
-      yaxis: axis(withUnit(name), { domain: [0.38, 1], range: extent(p.measured, p.fitted), hoverformat: ".5~g" }),
-      yaxis2: axis("residual", { domain: [0, 0.32], range: extent(p.residual, noise ? [-2.2 * noise, 2.2 * noise] : []), zeroline: true, zerolinecolor: colour("start"), hoverformat: ".3~g" }),
+      yaxis: axis(withUnit(plain(name)), { domain: [0.38, 1], range: extent(visible(p.measured), visible(p.fitted)), hoverformat: ".5~g" }),
+      yaxis2: axis(withUnit("residual"), { domain: [0, 0.32], range: extent(visible(p.residual), noise ? [-2.2 * noise, 2.2 * noise] : []), zeroline: true, zerolinecolor: colour("start"), hoverformat: ".3~g" }),
       shapes: band, hovermode: "x", uirevision: null,
     }), config);
   }
@@ -121,13 +128,13 @@
       const first = place;
       log.panels[chosen.channel].errors.forEach(([fitted, start], k) => {
         const [begin, end] = log.windows[k];
-        const point = { x: place, log: index, begin, end, text: `${log.name}, ${begin.toFixed(2)} to ${end.toFixed(2)} s` };
+        const point = { x: place, log: index, begin, end, text: `${plain(log.name)}, ${begin.toFixed(2)} to ${end.toFixed(2)} s` };
         groups[log.part].push({ ...point, y: fitted });
         groups.start.push({ ...point, y: start });
         place += 1;
       });
       ticks.push((first + place - 1) / 2);
-      labels.push(log.name.replace(/\.[^.]*$/, ""));
+      labels.push(plain(log.name.replace(/\.[^.]*$/, "")));
       if (index % 2) shapes.push({ type: "rect", yref: "paper", y0: 0, y1: 1, x0: first - 0.5, x1: place - 0.5, fillcolor: colour("start"), opacity: 0.12, line: { width: 0 }, layer: "below" });
     });
     const dots = (points, title, shade, more) => ({
@@ -137,18 +144,18 @@
     });
     const traces = [dots(groups.start, "start values", colour("start"), { symbol: "circle-open", size: 5 }), dots(groups.train, "fitted, logs of the fit", colour("fitted"))];
     if (groups[HELD].length) traces.push(dots(groups[HELD], "fitted, held-out logs", colour("held"), { symbol: "diamond", size: 7 }));
-    Plotly.react("windows-plot", traces, layout({
+    Plotly.react("windows-plot", traces, layout("windows-plot", {
       xaxis: axis("", { tickvals: ticks, ticktext: labels, showgrid: false, range: [-0.7, place - 0.3] }),
-      yaxis: logarithmic(`${name}: RMS error${unit ? ` [${unit}]` : ""}`, traces.flatMap((trace) => trace.y)), shapes, hovermode: "closest", showlegend: true,
+      yaxis: logarithmic(`${plain(name)}: RMS error${unit ? ` [${unit}]` : ""}`, traces.flatMap((trace) => trace.y)), shapes, hovermode: "closest", showlegend: true,
     }), still);
   }
 
   function drawSearch() {
     const iteration = data.convergence.map((h) => h.iteration);
     for (const [id, field] of [["cost-plot", "cost"], ["step-plot", "step"]]) {
-      const values = data.convergence.map((h) => h[field]);
+      const values = data.convergence.map((h) => h[field] || null);
       const trace = line(iteration, values, field, colour("fitted"), { mode: "lines+markers", marker: { size: 5 } });
-      Plotly.react(id, [trace], layout({
+      Plotly.react(id, [trace], layout(id, {
         xaxis: axis("iteration", { tickformat: "d" }), yaxis: logarithmic(field === "cost" ? "cost" : "largest move", values), showlegend: false,
       }), still);
     }
@@ -157,16 +164,16 @@
   function drawCorrelations() {
     const { names, matrix } = data.correlations;
     const shown = names.length <= 14;
-    const short = (name) => name.replace(/^(bodies|joints|actuators|sensors)\//, "");
+    const short = (name) => plain(name.replace(/^(bodies|joints|actuators|sensors)\//, ""));
     const height = Math.max(260, 150 + names.length * (shown ? 30 : 20));
     element("correlations-plot").style.height = `${height}px`;
     const scale = [[0, colour("cold")], [0.5, colour("middle")], [1, colour("hot")]];
     const labels = names.map(short);
-    const unique = new Set(labels).size === labels.length ? labels : names;
+    const unique = new Set(labels).size === labels.length ? labels : names.map(plain);
     Plotly.react("correlations-plot", [{
       type: "heatmap", x: unique, y: unique, z: matrix, zmin: -1, zmax: 1, colorscale: scale, xgap: 1, ygap: 1,
       texttemplate: shown ? "%{z:.2f}" : "", hovertemplate: "%{y}<br>%{x}<br>%{z:.3f}<extra></extra>", colorbar: { thickness: 10, outlinewidth: 0, tickvals: [-1, -0.5, 0, 0.5, 1] },
-    }], layout({
+    }], layout("correlations-plot", {
       xaxis: axis("", { type: "category", showgrid: false, tickangle: -40, tickvals: unique }),
       yaxis: axis("", { type: "category", showgrid: false, autorange: "reversed", tickvals: unique }), width: Math.min(element("correlations-plot").clientWidth, 330 + names.length * 62),
     }), { ...still, responsive: false });
@@ -201,7 +208,8 @@
     button.innerHTML = `<svg viewBox="0 0 100 40" preserveAspectRatio="none" aria-hidden="true"><path d="${path(p.time, p.measured, width, height)}"/><path class="fitted" d="${path(p.time, p.fitted, width, height)}"/></svg><div><span></span><span></span></div>`;
     const [name, size] = button.querySelectorAll("span");
     name.textContent = data.channels[channel].name;
-    size.textContent = `${(100 * spread(p.residual) / spread(p.measured, true)).toPrecision(2)} %`;
+    const part = 100 * spread(p.residual) / spread(p.measured, true);
+    size.textContent = isFinite(part) ? `${part < 99 ? part.toPrecision(2) : part.toFixed(0)} %` : "";
     button.addEventListener("click", () => choose({ channel }));
     return button;
   }
