@@ -13,7 +13,6 @@ from truesim.core.typing import Float
 from truesim.identify.fit import Solution
 from truesim.identify.levenberg_marquardt import reduced
 from truesim.identify.normal import huber_weights, normal, scaled_residual, weighted_jacobian
-from truesim.identify.problem import VAGUE
 from truesim.parameters.transforms import Linear
 
 LOOSE = 0.5
@@ -50,7 +49,8 @@ def uncertainty(solution: Solution) -> Uncertainty:
     w = huber_weights(r, solution.weights.threshold)
     J = _profiled(solution, system.sensitivity()[windows.window, windows.place], w)
     middle, times = _middle(solution, r * w, J)
-    covariance = inverse @ (middle + np.eye(size) / VAGUE**2) @ inverse
+    _, belief = problem.beliefs(at.theta)
+    covariance = inverse @ (middle + belief.T @ belief) @ inverse
     covariance = (covariance + covariance.T) / 2
     _, jacobian = problem.values(at.theta)
     return Uncertainty(covariance, jacobian @ covariance @ jacobian.T, times)
