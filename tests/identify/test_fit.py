@@ -101,7 +101,7 @@ def test_a_step_never_raises_the_cost_nor_leaves_the_bounds(arm_of):
     seen = []
     windows = problem.layout.windows(problem.layout.size)
     start = point(problem, problem.parameters.start, problem.first_nodes())
-    outcome = solve(problem, start, weights, windows, Search(), seen.append)
+    outcome = solve(problem, start, weights, windows, Search(), lambda progress, _: seen.append(progress))
     costs = [progress.cost for progress in seen]
     assert outcome.converged
     assert len(costs) > 3

@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from truesim.cli.arguments import FloatingBase, Logs, Mapping, PerLogFile
+from truesim.cli.readable import readable
 from truesim.core.errors import TruesimError
-from truesim.data import read_log
 from truesim.formats import load
 from truesim.identify.build import Options
 from truesim.identify.evaluate import Errors
@@ -45,7 +45,7 @@ def evaluate(
     options: dict[str, Any] = read_fit(fit_or_robot)["provenance"]["request"]["options"] if folder else {}
     model = load(robot_file(fit_or_robot) if folder else fit_or_robot, floating_base=floating_base)
     table: PerLog = read_per_log(per_log) if per_log is not None else _known(options.get("per_log", {}), logs)
-    recorded = [read_log(path, mapping=mapping or options.get("mapping")) for path in logs]
+    recorded = readable(model, logs, mapping or options.get("mapping"))
     found = open_loop(model, recorded, window=window, options=Options(per_log=table, channels=channel or ()))
     if as_json:
         print(json.dumps({row: dataclasses.asdict(e) for row, e in found.items()}, indent=1))

@@ -13,8 +13,8 @@ from truesim.cli import fit_options as given
 from truesim.cli.arguments import FloatingBase, Logs, Mapping, PerLogFile, Robot
 from truesim.cli.pairs import laws, numbers, pairs
 from truesim.cli.progress import FitProgress, working
+from truesim.cli.readable import readable
 from truesim.core.errors import TruesimError
-from truesim.data import read_log
 from truesim.formats import load
 from truesim.identify.api import problems, resumed
 from truesim.identify.build import Options
@@ -25,7 +25,7 @@ from truesim.identify.result import Fit, conclude
 from truesim.model import paths
 from truesim.model.laws import with_law
 from truesim.model.model import Model
-from truesim.report.fit_page import write_report
+from truesim.report.fit_page import write_fit_page
 
 
 def identify(
@@ -73,11 +73,11 @@ def identify(
     request = Request(str(robot), tuple(map(str, logs)), tuple(free), tuple(map(str, holdout or [])), options)
     earlier = resumable(out, request, force)
     model = _model(robot, options)
-    recorded = [read_log(path, mapping=mapping) for path in logs]
-    kept = [read_log(path, mapping=mapping) for path in holdout or []]
+    recorded = readable(model, logs, mapping)
+    kept = readable(model, holdout or [], mapping)
     fit = _solved(model, recorded, kept, request, earlier)
     write_fit(fit, out, request)
-    page = write_report(out)
+    page = write_fit_page(out)
     if as_json:
         print(json.dumps(read_fit(out), indent=1))
     else:

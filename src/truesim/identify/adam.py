@@ -7,7 +7,7 @@ import numpy as np
 import optax
 
 from truesim.identify.layout import Windows
-from truesim.identify.levenberg_marquardt import Outcome, Progress, Search, Watch
+from truesim.identify.levenberg_marquardt import Keep, Outcome, Progress, Search
 from truesim.identify.normal import Point, Weights, normal, point
 from truesim.identify.problem import Nodes, Problem
 
@@ -31,7 +31,7 @@ def minimise(
     weights: Weights,
     windows: Windows,
     search: Search,
-    watch: Watch | None = None,
+    keep: Keep | None = None,
 ) -> Outcome:
     """The best point that Adam finds in a number of iterations.
 
@@ -41,7 +41,7 @@ def minimise(
         weights: Noise and allowances.
         windows: Which stretches are joined.
         search: How many iterations.
-        watch: Called after every iteration.
+        keep: Called after every iteration.
     """
     method = optax.adam(optax.cosine_decay_schedule(RATE, STEPS * search.iterations, alpha=0.01))
     nv = start.nodes.v.shape[1]
@@ -63,6 +63,6 @@ def minimise(
             problem.moved(here.nodes.q, scale[:, :nv] * moves[:, :nv]), here.nodes.v + scale[:, nv:] * moves[:, nv:]
         )
         here = point(problem, theta, nodes)
-        if watch is not None:
-            watch(Progress(iteration, equations.cost, 0.0, float(np.abs(step).max(initial=0.0)), theta))
+        if keep is not None:
+            keep(Progress(iteration, equations.cost, 0.0, float(np.abs(step).max(initial=0.0)), theta), best.at)
     return Outcome(best.at, best.cost, np.isfinite(best.cost), iteration)

@@ -8,8 +8,8 @@ import jax
 import numpy as np
 
 from truesim.core.errors import TruesimError
-from truesim.data import Log, prepared
-from truesim.identify.channels import measured_channels
+from truesim.data import Log, command_columns, matching, prepared
+from truesim.identify.channels import known_channels, measured_channels
 from truesim.identify.layout import STRETCH, sampling_step
 from truesim.identify.per_log import Known, PerLog, resolve
 from truesim.identify.problem import Problem
@@ -63,6 +63,8 @@ def _built(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: 
     own = {str(p.targets[0]) for p in known.free} | {str(t) for t in (*known.targets, *known.inputs)}
     chosen = [p for p in free(model, patterns, options.ties) if str(p.targets[0]) not in own]
     parameters = ParameterSet((*chosen, *known.free)).bounded(options.bounds).believed(options.priors)
+    for log in logs:
+        _check_columns(log, model)
     clean = [prepared(log, model) for log in logs]
     compared = measured_channels(model, clean, options.channels)
     recordings = tuple(recording(log, model, compared, known.columns) for log in clean)
@@ -76,6 +78,16 @@ def _built(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: 
         inputs=known.inputs,
         stretch=STRETCH,
     )
+
+
+def _check_columns(log: Log, model: Model) -> None:
+    """Refuses a log without controls, or without anything that the robot could be compared with, and says why."""
+    missing = [name for name in command_columns(model) if name not in log.columns]
+    held = any(set(channel.columns) <= set(log.columns) for channel in known_channels(model))
+    if missing or not held:
+        matching(log, model).check(log.name)
+    if missing:
+        log.column(missing[0])
 
 
 def _simulator(model: Model, parameters: ParameterSet, known: Known, interval: float) -> Simulator:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from truesim.core.errors import unknown_name
+from truesim.core.errors import TruesimError, unknown_name
 from truesim.core.typing import Float
 from truesim.identify.adam import minimise
 from truesim.identify.layout import Windows
@@ -52,6 +52,12 @@ class Settings:
     """Iterations of each stage, at most."""
     gain: float = 1e-5
     """Converged when the cost, half a chi-square, would fall by less than this."""
+
+    def __post_init__(self) -> None:
+        if self.optimiser not in OPTIMISERS:
+            raise unknown_name("optimizer", self.optimiser, OPTIMISERS)
+        if self.window is not None and self.window <= 0:
+            raise TruesimError(f"The window is {self.window:g} s; it must be positive.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,8 +106,6 @@ def solve_problem(
         theta: Coordinates to start from, instead of the model's values.
     """
     settings = settings or Settings()
-    if settings.optimiser not in OPTIMISERS:
-        raise unknown_name("optimizer", settings.optimiser, OPTIMISERS)
     compile_seconds = problem.kernel.seconds
     begin = time.process_time()
     run = _Run(problem, settings, watch)
@@ -200,7 +204,8 @@ class _Run:
         noise, _ = residual_noise(self.problem, self.at, self.weights, self.windows)
         return np.maximum(noise, FLOOR * self.floor)
 
-    def _seen(self, progress: Progress) -> None:
+    def _seen(self, progress: Progress, best: Point) -> None:
+        self.at = best
         self.history.append(dataclasses.replace(progress, iteration=len(self.history) + 1))
         if self.watch is not None:
             self.watch(self.history[-1])

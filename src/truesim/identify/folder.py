@@ -127,6 +127,7 @@ def _document(fit: Fit, request: Request) -> dict[str, Any]:
             part: {row: _finite(dataclasses.asdict(e)) for row, e in found.items()}
             for part, found in fit.errors.items()
         },
+        "units": _units(problem),
         "unseen": list(fit.unseen),
         "correlations": {"names": names, "matrix": _finite(fit.uncertainty.correlations.round(6).tolist())},
         "noise": {
@@ -137,6 +138,12 @@ def _document(fit: Fit, request: Request) -> dict[str, Any]:
         "timing": {"compile_seconds": solution.compile_seconds, "solve_cpu_seconds": solution.solve_seconds},
         "provenance": _provenance(request),
     }
+
+
+def _units(problem: Problem) -> dict[str, str]:
+    """Unit of each row of the residual; rotations are rotation vectors."""
+    known = {channel.name: channel.unit for channel in problem.simulator.model.sensors.channels}
+    return {row: known.get(row.removeprefix("sensor/"), "rad") for row in problem.rows}
 
 
 def _provenance(request: Request) -> dict[str, Any]:

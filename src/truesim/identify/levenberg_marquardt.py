@@ -46,6 +46,8 @@ class Outcome:
 
 
 Watch = Callable[[Progress], None]
+Keep = Callable[[Progress, Point], None]
+"""Called after every iteration with the best point so far."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +70,7 @@ def solve(
     weights: Weights,
     windows: Windows,
     search: Search,
-    watch: Watch | None = None,
+    keep: Keep | None = None,
 ) -> Outcome:
     """The nearest minimum of the cost.
 
@@ -78,7 +80,7 @@ def solve(
         weights: Noise and allowances.
         windows: Which stretches are joined.
         search: How to begin, and when to end.
-        watch: Called after every iteration.
+        keep: Called after every iteration.
     """
     here, damping, factor = start, search.damping, 2.0
     trail: list[tuple[float, np.ndarray]] = []
@@ -98,8 +100,8 @@ def solve(
             equations = normal(problem, here, weights, windows)
         else:
             damping, factor = damping * factor, 2 * factor
-        if watch is not None:
-            watch(Progress(iteration, equations.cost, damping, size, here.theta))
+        if keep is not None:
+            keep(Progress(iteration, equations.cost, damping, size, here.theta), here)
         trail.append((equations.cost, here.theta))
         if len(trail) > STALL and _at_rest(equations, *trail[-STALL], here.theta):
             return Outcome(here, equations.cost, True, iteration)

@@ -22,7 +22,7 @@ from truesim.parameters import ParameterSet, Target
 from truesim.parameters.parameter import write
 from truesim.simulate import Simulator
 
-VAGUE = 30.0
+VAGUE = 2.0
 """Standard deviation of every coordinate before any log is seen: keeps what no log shows at its start."""
 
 

@@ -17,8 +17,8 @@ from truesim.parameters.transforms import Linear
 
 LOOSE = 0.5
 """A coordinate with a larger standard deviation is not identifiable: a factor of 1.6 either way, half of its value."""
-NEGLIGIBLE = 0.25
-"""Members of a direction that matter less than this are not named."""
+NEGLIGIBLE = 0.1
+"""Parameters that loose directions couple by less than this are not named together."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,8 +49,8 @@ def uncertainty(solution: Solution) -> Uncertainty:
     w = huber_weights(r, solution.weights.threshold)
     J = _profiled(solution, system.sensitivity()[windows.window, windows.place], w)
     middle, times = _middle(solution, r * w, J)
-    _, belief = problem.beliefs(at.theta)
-    covariance = inverse @ (middle + belief.T @ belief) @ inverse
+    _, beliefs = problem.beliefs(at.theta)
+    covariance = inverse @ (middle + beliefs.T @ beliefs) @ inverse
     covariance = (covariance + covariance.T) / 2
     _, jacobian = problem.values(at.theta)
     return Uncertainty(covariance, jacobian @ covariance @ jacobian.T, times)
@@ -69,18 +69,22 @@ def loose(solution: Solution, found: Uncertainty) -> np.ndarray:
 
 
 def unseen(solution: Solution, found: Uncertainty) -> list[str]:
-    """Directions that the logs do not show, in words."""
-    loose_ones = np.flatnonzero(loose(solution, found))
-    if not len(loose_ones):
-        return []
+    """What the logs do not show, in words.
+
+    Loose directions of the covariance span a space; parameters that it couples are named together.
+    """
     names = coordinate_names(solution)
-    values, vectors = np.linalg.eigh(found.coordinates[np.ix_(loose_ones, loose_ones)])
+    values, vectors = np.linalg.eigh(found.coordinates)
+    directions = vectors[:, values > LOOSE**2]
+    together = np.abs(directions @ directions.T) > NEGLIGIBLE
+    left = [k for k in range(len(names)) if together[k, k]]
     sentences = []
-    for value, vector in zip(values[::-1], vectors.T[::-1], strict=True):
-        if np.sqrt(value) < LOOSE:
-            break
-        members = [loose_ones[k] for k in np.argsort(-np.abs(vector)) if abs(vector[k]) > NEGLIGIBLE]
-        labels = list(dict.fromkeys(names[k] for k in members))
+    while left:
+        group = [left.pop(0)]
+        for k in group:
+            group += (coupled := [j for j in left if together[k, j]])
+            left = [j for j in left if j not in coupled]
+        labels = list(dict.fromkeys(names[k] for k in sorted(group)))
         if len(labels) == 1:
             sentences.append(f"{labels[0]} does not show in these logs.")
         else:
