@@ -21,7 +21,7 @@ EVERYTHING = """
   <motor name="push" joint="rail"/><position name="servo" joint="shoulder" kp="20" kv="1"/>
   <motor name="volt" joint="elbow"/><motor name="hobby" joint="elbow"/><motor name="direct" joint="elbow" gear="-1"/>
 </actuator><sensor><jointpos name="angle" joint="elbow"/><gyro name="gyro" site="imu"/>
-  <framequat name="attitude" objtype="body" objname="head"/></sensor></mujoco>"""
+  <framequat name="attitude" objtype="xbody" objname="head"/></sensor></mujoco>"""
 
 
 def everything() -> Model:

@@ -16,6 +16,9 @@ FLAT = 1e-6
 """Converged also when the cost falls by less than this fraction an iteration."""
 STALL = 6
 """Over so many iterations, since dry friction makes the cost rough on a small scale."""
+QUIET, SETTLED = 0.05, 0.03
+"""Or when over so many iterations the cost, half a chi-square, falls by less than the first, and no combination of
+parameters moves by more than the second in units of its standard deviation: what the logs do not show may wander on."""
 LEAST, MOST = 1e-12, 1e8
 """Range of the damping."""
 
@@ -80,7 +83,7 @@ def solve(
         keep: Called after every iteration.
     """
     here, damping, factor = start, search.damping, 2.0
-    costs: list[float] = []
+    trail: list[tuple[float, np.ndarray]] = []
     equations = normal(problem, here, weights, windows)
     for iteration in range(1, search.iterations + 1):
         theta_step, node_steps, predicted = _step(problem, here, equations, windows, damping, search.frozen)
@@ -99,12 +102,21 @@ def solve(
             damping, factor = damping * factor, 2 * factor
         if keep is not None:
             keep(Progress(iteration, equations.cost, damping, size, here.theta), here)
-        costs.append(equations.cost)
-        if len(costs) > STALL and costs[-STALL] - costs[-1] < FLAT * STALL * costs[-1]:
+        trail.append((equations.cost, here.theta))
+        if len(trail) > STALL and _at_rest(equations, *trail[-STALL], here.theta):
             return Outcome(here, equations.cost, True, iteration)
         if damping > MOST:
             break
     return Outcome(here, equations.cost, False, iteration)
+
+
+def _at_rest(equations: Normal, cost: float, before: np.ndarray, theta: np.ndarray) -> bool:
+    """Whether nothing of note has happened since the cost was `cost` at the coordinates `before`."""
+    fall = cost - equations.cost
+    if fall < FLAT * STALL * equations.cost:
+        return True
+    move = theta - before
+    return fall < QUIET and float(move @ reduced(equations).corner @ move) < SETTLED**2
 
 
 def reduced(equations: Normal, damping: float = 0.0) -> Eliminated:

@@ -2,13 +2,16 @@
 
 import numpy as np
 
-from truesim.core.typing import Float
+from truesim.core.typing import Float, Int
 from truesim.identify.layout import Windows
-from truesim.identify.normal import Point, Weights, huber_weights
+from truesim.identify.normal import Point, Weights
 from truesim.identify.problem import Problem
 
 MAD = 1.4826
 """Standard deviation of a Gaussian over its median absolute deviation."""
+CLIP = 4.0
+"""Residuals beyond this many standard deviations say nothing of the noise."""
+ROUNDS = 100
 LEAST = 1e-6
 """Noise of a channel over its range of motion is taken to be at least this."""
 
@@ -49,18 +52,34 @@ def first_allowance(problem: Problem) -> Float[np.ndarray, "nx"]:
 def residual_noise(
     problem: Problem, at: Point, weights: Weights, windows: Windows
 ) -> tuple[Float[np.ndarray, "rows"], Float[np.ndarray, "rows"]]:
-    """Standard deviation of the residuals of every row, large ones counted less, and how many were measured.
+    """Standard deviation of the residuals of every row, outliers left aside, and how many were measured.
 
     Every unknown takes up one degree of freedom; they are shared among the rows by their number of measurements.
     """
     valid = problem.layout.valid & np.isfinite(at.shot.residual)
     r = np.where(valid, at.shot.residual, 0.0)
-    w = huber_weights(r / weights.noise, weights.threshold)
     count = valid.sum(axis=(0, 1))
     unknowns = problem.parameters.size + windows.shape[0] * 2 * at.nodes.v.shape[1]
     share = max(1 - unknowns / max(count.sum(), 1), 0.1)
-    variance = (w**2 * r**2).sum(axis=(0, 1)) / np.maximum(count * share, 1)
-    return np.sqrt(variance), count
+    variance = _clipped_mean((r**2).reshape(-1, r.shape[-1]), count, weights.threshold)
+    return np.sqrt(variance / share), count
+
+
+def _clipped_mean(
+    squares: Float[np.ndarray, "samples rows"], count: Int[np.ndarray, "rows"], threshold: float
+) -> Float[np.ndarray, "rows"]:
+    """Mean squares, of which those beyond the clip count as the clip, which itself belongs to the mean.
+
+    Under Gaussian noise next to nothing is clipped. A few wild readings, up to one in sixteen, lose their weight: each
+    round lowers the clip, until it is that of the others.
+    """
+    mean = squares.sum(axis=0) / np.maximum(count, 1)
+    clip = min(CLIP, threshold) ** 2
+    for _ in range(ROUNDS if np.isfinite(threshold) else 0):
+        before, mean = mean, np.minimum(squares, clip * mean).sum(axis=0) / np.maximum(count, 1)
+        if np.all(before - mean <= 1e-3 * before):
+            break
+    return mean
 
 
 def _over_logs(columns: list[Float[np.ndarray, "samples"]]) -> float:

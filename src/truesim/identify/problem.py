@@ -213,14 +213,14 @@ class Problem:
 
     @functools.cached_property
     def _twin(self) -> "Problem | None":
-        """The problem whose kernels serve this one: stretches must have the same shape and the same places."""
+        """The problem whose kernels serve this one: all that they were compiled from must be the same."""
 
         def form(problem: Problem) -> tuple:
-            shapes = [x.shape for x in jax.tree.leaves(problem._one)]
-            targets = [p.targets for p in problem.slots]
-            return problem.channels, problem.known, problem.inputs, problem.substeps, shapes, targets
+            shapes = tuple(x.shape for x in jax.tree.leaves(problem._one))
+            slots = [(p.targets, p.transform) for p in problem.slots]
+            return problem.simulator, problem.channels, problem.known, problem.inputs, problem.substeps, shapes, slots
 
-        return self.like if self.like and form(self.like) == form(self) else None
+        return self.like if self.like and bool(eqx.tree_equal(form(self.like), form(self))) else None
 
     @functools.cached_property
     def _one(self) -> tuple:
