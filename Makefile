@@ -29,7 +29,8 @@ check: setup
 
 bench: setup
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[bench]'
-	$(BIN)/python -m benchmarks --page docs/benchmarks.md --json out/benchmarks.json
+	mkdir -p out
+	$(BIN)/truesim bench --page docs/benchmarks.md --out out/benchmarks.json
 
 docs: setup
 	$(BIN)/python docs/build.py

@@ -14,9 +14,10 @@ import jax.numpy as jnp
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.robots import serial_arm
+from truesim.bench.robots import serial_arm_xml
 from truesim.dynamics import forward_dynamics
 from truesim.dynamics.forward import _articulated_body
+from truesim.formats.load import loads
 
 MOVES = {
     "slice",
@@ -66,7 +67,7 @@ def seconds(f: Callable, *args: object, repeats: int = 20) -> float:
 
 def measure(joints: int = 7) -> Table:
     """Table of both ways, forward and reverse, all inertial parameters and the state free."""
-    model = serial_arm(joints)
+    model = loads(serial_arm_xml(joints))
     q, v, tau = jax.random.normal(jax.random.key(0), (3, joints))
     numbers, structure = eqx.partition(model.bodies, eqx.is_array)
 

@@ -10,6 +10,7 @@ MODULES = {
     "truesim.dynamics": "Rigid-body algorithms on a model.",
     "truesim.simulate": "Motion in time.",
     "truesim.contact": "Where bodies touch, and how they act on each other.",
+    "truesim.data": "Logs.",
     "truesim.native": "JAX functions as vector machine code.",
     "truesim.model.paths": "Numbers of a model by name.",
 }

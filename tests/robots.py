@@ -7,6 +7,7 @@ import mujoco
 import numpy as np
 
 from truesim.formats.compiled import from_compiled
+from truesim.model.actuators import NUMBERS
 from truesim.model.model import Model
 from truesim.simulate import Simulator, State
 
@@ -77,20 +78,24 @@ def start(model: Model, seed: int = 0, speed: float = 1.0) -> State:
 
 
 def numbers(simulator: Simulator) -> Simulator:
-    """The simulator's physical numbers: geoms and sites play no part in motion without contact."""
+    """The simulator's numbers that move the robot: neither geoms and sites, without contact, nor sensors do.
+
+    Neither do delays, without a history, nor the numbers of laws that no actuator has.
+    """
     kept = eqx.filter(jax.tree.map(_array, simulator), eqx.is_inexact_array)
-    return eqx.tree_at(lambda s: (s.model.geoms, s.model.sites), kept, (None, None), is_leaf=lambda x: x is None)
+    return eqx.tree_at(_bystanders, kept, (None,) * len(_bystanders(simulator)), is_leaf=lambda x: x is None)
 
 
 def with_numbers(simulator: Simulator, replaced: Simulator) -> Simulator:
     """The simulator with these numbers instead of its own."""
-    rest = eqx.tree_at(
-        lambda s: (s.model.geoms, s.model.sites),
-        replaced,
-        (simulator.model.geoms, simulator.model.sites),
-        is_leaf=lambda x: x is None,
-    )
+    rest = eqx.tree_at(_bystanders, replaced, _bystanders(simulator), is_leaf=lambda x: x is None)
     return eqx.combine(rest, simulator)
+
+
+def _bystanders(simulator: Simulator) -> tuple:
+    model = simulator.model
+    idle = (getattr(model.actuators, field) for field in ("delay", *NUMBERS))
+    return model.geoms, model.sites, model.sensors, *idle
 
 
 def _array(x):

@@ -3,6 +3,7 @@
 from truesim.core.errors import TruesimError
 from truesim.data import Log, read_log
 from truesim.formats import load, save
+from truesim.model.laws import with_law
 from truesim.model.model import Model
 from truesim.simulate import Simulator, State, Trajectory, record, rollout
 
@@ -18,4 +19,5 @@ __all__ = [
     "record",
     "rollout",
     "save",
+    "with_law",
 ]

@@ -9,6 +9,7 @@ from tests.evaluation import compiled
 from tests.random_trees import random_configuration
 from truesim.actuators.forces import actuator_forces
 from truesim.formats.compiled import from_compiled
+from truesim.model import paths
 from truesim.simulate.passive import damping_forces, spring_forces
 
 ROBOT = """
@@ -87,3 +88,11 @@ def test_a_robot_without_actuators():
     forces = actuator_forces(model, np.zeros(1), np.zeros(1), np.zeros(0))
     assert forces.force.shape == (0,)
     np.testing.assert_array_equal(forces.generalised, [0.0])
+
+
+def test_offset_is_added_to_the_bounded_control():
+    """`gain * (clip(control) + offset)`: the offset is of the drive, not of the command."""
+    text = """<mujoco><worldbody><body><joint name="a"/><geom size=".1"/></body></worldbody><actuator>
+      <motor name="m" joint="a" gear="3" ctrlrange="-.5 .5"/></actuator></mujoco>"""
+    model = paths.write(from_compiled(mujoco.MjModel.from_xml_string(text), None), "actuators/m.offset", 0.2)
+    assert float(actuator_forces(model, np.zeros(1), np.zeros(1), np.array([2.0])).force[0]) == 0.7

@@ -16,7 +16,9 @@ LINES_PER_FILE, LINES_PER_FUNCTION, ARGUMENTS, NAMES_AT_ROOT = 350, 60, 7, 20
 EXCEPTIONS: dict[str, int] = {}
 """Raised limits of lines, `path` or `path:function` to number, each with its reason on the same line."""
 MORE_ARGUMENTS = {
-    "cli/simulate.py:simulate": 10,  # every option of a command is an argument of its function
+    "cli/simulate.py:simulate": 11,  # every option of a command is an argument of its function
+    "cli/identify.py:identify": 20,  # the same
+    "cli/evaluate.py:evaluate": 8,  # the same
 }
 """Raised limits of arguments."""
 
@@ -99,13 +101,14 @@ def test_no_loose_ends(path):
 def test_quantities_have_units():
     """Every number of a model has a unit, and a docstring under it."""
     import dataclasses
+    import inspect
 
     import jax
 
     from truesim.model import model
 
-    for record in (model.Bodies, model.Joints, model.Actuators, model.Sites, model.Geoms):
-        tree = next(n for n in TREES[SOURCE / "model" / "model.py"].body if getattr(n, "name", "") == record.__name__)
+    for record in (model.Bodies, model.Joints, model.Actuators, model.Sites, model.Geoms, model.Sensors):
+        tree = next(n for n in TREES[Path(inspect.getfile(record))].body if getattr(n, "name", "") == record.__name__)
         documented = {
             field.target.id
             for field, text in zip(tree.body, tree.body[1:], strict=False)

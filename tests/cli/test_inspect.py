@@ -2,6 +2,10 @@
 
 import json
 
+import numpy as np
+import polars as pl
+import pytest
+
 from truesim.formats import load
 from truesim.model import paths
 
@@ -11,7 +15,7 @@ def test_lists_everything_by_name(truesim, arm):
     outcome = truesim("inspect", arm)
     assert outcome.code == 0
     model = load(arm)
-    for name in (*model.bodies.names, *model.joints.names, *(sensor.name for sensor in model.sensors)):
+    for name in (*model.bodies.names, *model.joints.names, *(sensor.name for sensor in model.sensors.declared)):
         assert name in outcome.out
     for path in paths.paths(model):
         assert path.text in outcome.out
@@ -46,3 +50,94 @@ def test_a_pattern_that_fits_nothing_is_an_error(truesim, arm):
     outcome = truesim("inspect", arm, "--only", "bodies/*.weight")
     assert outcome.code == 2
     assert "bodies/*.weight" in outcome.sentence
+
+
+def recorded(path, **changes):
+    """A log of the built-in arm, with some columns changed or renamed."""
+    time = np.arange(1000) * 0.004
+    columns = {"time": time}
+    for k, name in enumerate(("yaw", "pitch", "elbow", "wrist")):
+        columns[f"qpos/{name}"] = 0.5 * np.sin((2 + k) * time + k) + 0.1 * np.sin(7 * time)
+        columns[f"ctrl/{name}"] = np.cos((2 + k) * time)
+    pl.DataFrame(columns | changes).write_csv(path)
+
+
+def test_a_log_is_described(truesim, arm, tmp_path):
+    """Matches, sampling and what shows fit in 80 columns."""
+    recorded(tmp_path / "run.csv", battery=np.ones(1000))
+    outcome = truesim("inspect", arm, "run.csv")
+    assert outcome.code == 0, outcome.err
+    assert max(len(line.rstrip()) for line in outcome.out.splitlines()) <= 80
+    for words in ("250 Hz", "position of joint 'elbow'", "left aside: battery", "Nothing looks odd", "upper"):
+        assert words in outcome.out
+
+
+def test_gaps_missing_samples_and_odd_units_are_told(truesim, arm, tmp_path):
+    """A gap, a burst of missing samples, degrees and a slip in a name each have their sentence."""
+    time = np.arange(1000) * 0.004 + np.where(np.arange(1000) > 600, 0.5, 0)
+    yaw = np.where((np.arange(1000) > 100) & (np.arange(1000) < 151), np.nan, np.sin(time))
+    elbow = np.rad2deg(np.sin(3 * time))
+    recorded(tmp_path / "run.csv", time=time, **{"qpos/yaw": yaw, "qpos/elbow": elbow, "qvel/elbw": 0 * time})
+    outcome = truesim("inspect", arm, "run.csv")
+    assert outcome.code == 0, outcome.err
+    told = " ".join(outcome.out.split())
+    for words in (
+        "1 (0.504 s)",
+        "qpos/yaw: 50 of 1000 samples are missing",
+        "qpos/elbow: runs from",
+        "unit = 'deg'",
+        "'qvel/elbw' is not of this robot; did you mean 'qvel/elbow'?",
+    ):
+        assert words in told
+
+
+def test_json_of_logs(truesim, arm, tmp_path):
+    """Several logs are told apart; what shows is of all together; no number is not a number."""
+    recorded(tmp_path / "a.csv")
+    recorded(tmp_path / "b.csv")
+    outcome = truesim("inspect", arm, "a.csv", "b.csv", "--json")
+    content = json.loads(outcome.out, parse_constant=lambda name: pytest.fail(f"{name} in the JSON"))
+    assert [log["name"] for log in content["logs"]] == ["a.csv", "b.csv"]
+    assert content["logs"][0]["sampling"]["rate"] == pytest.approx(250)
+    assert content["logs"][0]["derived"] == ["qvel/elbow", "qvel/pitch", "qvel/wrist", "qvel/yaw"]
+    assert content["parameters"]["elbow.damping"]["shows"] in ("clear", "faint")
+    assert 0 < content["rank"] <= len(content["combinations"])
+
+
+def test_a_mapping_file_renames_columns(truesim, arm, tmp_path):
+    """`--mapping` makes a user's own columns the robot's."""
+    (tmp_path / "run.csv").write_text("t,j\n0,10\n5,20\n10,40\n15,50\n20,60\n")
+    (tmp_path / "map.toml").write_text(
+        '[columns]\ntime = { from = "t", unit = "ms" }\n"qpos/elbow" = { from = "j", unit = "deg" }\n'
+    )
+    outcome = truesim("inspect", arm, "run.csv", "--mapping", "map.toml", "--json")
+    log = json.loads(outcome.out)["logs"][0]
+    assert log["used"] == {"qpos/elbow": "position of joint 'elbow'"}
+    assert log["sampling"]["rate"] == pytest.approx(200)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("time,qpos/elbow\n", ["run.csv", "no samples"]),
+        ("time,qpos/elbow\n0,1\n2,1\n1,1\n", ["backwards", "row 4", "from 2 to 1 s"]),
+        ("stamp,qpos/elbow\n0,1\n", ["no column 'time'", "[columns] time = { from = 'stamp'"]),
+        ("1,2\n3,4\n", ["begins with numbers", "[file] columns"]),
+    ],
+)
+def test_bad_logs_are_one_sentence(truesim, arm, tmp_path, text, words):
+    """Exit code 2 and a next step, brackets and all."""
+    (tmp_path / "run.csv").write_text(text)
+    outcome = truesim("inspect", arm, "run.csv")
+    assert outcome.code == 2
+    for word in words:
+        assert word in outcome.sentence
+
+
+def test_a_robot_at_rest_is_told(truesim, arm, tmp_path):
+    """Rest is a finding, not an error."""
+    still = {f"qpos/{name}": np.full(1000, 0.1) for name in ("yaw", "pitch", "elbow", "wrist")}
+    recorded(tmp_path / "run.csv", **still)
+    outcome = truesim("inspect", arm, "run.csv")
+    assert outcome.code == 0, outcome.err
+    assert "no joint moves" in outcome.out

@@ -1,5 +1,7 @@
 """`truesim simulate`."""
 
+import json
+
 import mujoco
 import numpy as np
 import polars as pl
@@ -36,6 +38,19 @@ def test_motion_is_mujocos(truesim, arm, tmp_path):
     assert len(motion.time) == 251
 
 
+def test_a_mapping_file_renames_the_controls(truesim, arm, tmp_path):
+    """Controls under names of their own drive the robot as those of the convention do."""
+    write_controls(tmp_path / "log.csv")
+    own = pl.read_csv("log.csv").rename({"ctrl/elbow": "goal [deg]"}).with_columns(pl.col("goal [deg]").degrees())
+    own.write_csv("own.csv")
+    (tmp_path / "mine.toml").write_text('[columns]\n"ctrl/elbow" = { from = "goal [deg]", unit = "deg" }\n')
+    for options in (["--controls", "log.csv", "--out", "a.csv"], ["--controls", "own.csv", "--out", "b.csv"]):
+        mapping = ["--mapping", "mine.toml"] if "own.csv" in options else []
+        assert truesim("simulate", arm, "--seconds", 0.2, *options, *mapping).code == 0
+    a, b = read_log("a.csv"), read_log("b.csv")
+    np.testing.assert_allclose(a.column("qpos/elbow"), b.column("qpos/elbow"), atol=1e-12)
+
+
 def test_free_body_starts_from_the_log(truesim, tmp_path):
     """A passive robot falls from where its log starts."""
     (tmp_path / "ball.xml").write_text(
@@ -49,6 +64,28 @@ def test_free_body_starts_from_the_log(truesim, tmp_path):
     assert motion.column("qpos/b/x")[-1] == 1.0
     assert motion.column("qpos/b/z")[-1] == pytest.approx(3 - 0.5 * 9.81 * 0.1**2, abs=2e-3)
     assert motion.column("qvel/b/vz")[-1] == pytest.approx(-0.981, abs=1e-9)
+
+
+def test_the_log_holds_what_sensors_read(truesim, tmp_path):
+    """Delays of commands act across the pieces of a long motion; bias and delay of an encoder are in its column."""
+    (tmp_path / "r.xml").write_text(
+        """<mujoco><option timestep=".01" gravity="0 0 0"/><worldbody><body><joint name="x" type="slide"/>
+        <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body></worldbody>
+        <actuator><motor name="push" joint="x"/></actuator></mujoco>"""
+    )
+    errors = {"actuators/push.delay": 0.025, "sensors/qpos/x.bias": 0.5, "sensors/qvel/x.delay": 0.02}
+    (tmp_path / "r.xml.truesim.json").write_text(json.dumps({"version": 1, "parameters": errors}))
+    time = np.arange(100) * 0.01
+    force = np.sin(9 * time)
+    pl.DataFrame({"time": time, "ctrl/push": force, "qpos/x": np.full(100, 0.7)}).write_csv("log.csv")
+    outcome = truesim("simulate", "r.xml", "--seconds", 1, "--controls", "log.csv", "--start-from-log")
+    assert outcome.code == 0, outcome.err
+    motion = read_log("traj.csv")
+    late = np.concatenate([np.full(3, force[0]), force])
+    velocity = np.cumsum((late[1:101] + late[:100]) / 2 * 0.01)
+    np.testing.assert_allclose(motion.column("qvel/x")[3:], velocity[:-2], atol=1e-12)
+    np.testing.assert_allclose(np.diff(motion.column("qpos/x")), velocity * 0.01, atol=1e-12)
+    assert motion.column("qpos/x")[0] == 0.7
 
 
 def test_never_writes_over_a_file_unasked(truesim, arm, tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from truesim.core.errors import FileError, NameUnknownError
+from truesim.core.errors import FileError, NameUnknownError, TruesimError
 from truesim.data import Log, read_log, write_log
 
 
@@ -37,3 +37,27 @@ def test_text_where_time_should_be(tmp_path):
         read_log(tmp_path / "a.csv")
     (tmp_path / "b.csv").write_text("time,note,ctrl/a\n0,hello,1\n")
     assert list(read_log(tmp_path / "b.csv").columns) == ["ctrl/a"]
+
+
+def test_missing_values_are_bridged_by_the_last_known():
+    """A control that is missing keeps its last value; interpolation draws a line, but not across a gap."""
+    log = Log(np.array([0.0, 0.1, 0.2, 0.6]), {"a": np.array([1.0, np.nan, 3.0, 7.0])})
+    np.testing.assert_array_equal(log.held(["a"], np.array([0.1, 0.15, 0.2]))[:, 0], [1, 1, 3])
+    when = np.array([-0.1, 0.0, 0.1, 0.4, 0.6, 0.7])
+    np.testing.assert_allclose(log.interpolated(["a"], when)[:, 0], [np.nan, 1, 2, 5, 7, np.nan])
+    np.testing.assert_allclose(log.interpolated(["a"], when, gap=0.3)[:, 0], [np.nan, 1, 2, np.nan, 7, np.nan])
+
+
+def test_parts_of_a_log():
+    """Rows between two times, both included."""
+    log = Log(np.arange(5) * 0.1, {"a": np.arange(5.0)})
+    np.testing.assert_array_equal(log.between(0.1, 0.3).column("a"), [1, 2, 3])
+    np.testing.assert_array_equal(log.present(["a"]), np.ones((5, 1), dtype=bool))
+
+
+def test_a_log_made_in_python_is_checked_too():
+    """Stamps that go back and columns of another length are errors at once."""
+    with pytest.raises(TruesimError, match=r"backwards in run at sample 3.*from 2 to 1 s"):
+        Log(np.array([0.0, 2.0, 1.0]), {}, "run")
+    with pytest.raises(TruesimError, match="a of run has 2 samples, time has 3"):
+        Log(np.arange(3.0), {"a": np.zeros(2)}, "run")

@@ -9,6 +9,7 @@ import pytest
 from tests.comparison import relative_error
 from tests.evaluation import evaluate
 from tests.random_trees import Skeleton, random_configuration, tree
+from tests.robots import CONSTRAINED, ROTATING, robot, start
 from truesim.dynamics import (
     bias_forces,
     body_poses,
@@ -18,6 +19,7 @@ from truesim.dynamics import (
     mass_matrix,
     reference_configuration,
     regressor,
+    regressors,
 )
 from truesim.dynamics.regressor import PARAMETERS, base_parameters, inertial_parameters
 from truesim.formats.compiled import from_compiled
@@ -101,3 +103,14 @@ def test_32_bit_numbers_stay_32_bit(function):
         _, model = tree(Skeleton((-1,), (("hinge",),)), 0)
         leaves = jax.tree.leaves(function(model, np.zeros(1, dtype=np.float32)))
     assert all(leaf.dtype == np.float32 for leaf in leaves)
+
+
+@pytest.mark.parametrize("text", [CONSTRAINED, ROTATING], ids=["two links", "ball and free joints"])
+def test_regressors_of_many_samples(text):
+    """They are those of single samples."""
+    model, rng = robot(text), np.random.default_rng(0)
+    states = [start(model, seed) for seed in range(3)]
+    q, v = (np.stack([np.asarray(getattr(state, x)) for state in states]) for x in "qv")
+    a = rng.normal(size=v.shape)
+    single = [regressor(model, *(jnp.asarray(x) for x in sample)) for sample in zip(q, v, a, strict=True)]
+    np.testing.assert_allclose(regressors(model, q, v, a), np.stack(single), atol=1e-12)

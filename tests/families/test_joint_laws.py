@@ -25,15 +25,15 @@ def force(request):
     model = robot(CONSTRAINED)
     simulator = Simulator.of(model, joint_law=MEMBERS[request.param](model))
 
-    def evaluated(simulator, q, v, loss):
-        joints = dataclasses.replace(simulator.model.joints, frictionloss=loss)
+    def evaluated(simulator, q, v, loss, stiction):
+        joints = dataclasses.replace(simulator.model.joints, frictionloss=loss, stiction=stiction)
         simulator = dataclasses.replace(simulator, model=dataclasses.replace(simulator.model, joints=joints))
         equation = simulator.equation(jnp.zeros(2))
         constraint = equation.forces(q, v).constraint
         return constraint.force + simulator.joint_law.force(simulator.model, q, v), constraint.converged
 
-    run = compiled(evaluated, simulator, np.zeros(2), np.zeros(2), np.zeros(2))
-    return lambda q, v, loss: run(simulator, np.array(q), np.array(v), np.array(loss))
+    run = compiled(evaluated, simulator, *np.zeros((4, 2)))
+    return lambda q, v, loss, stiction=(0.0, 0.0): run(simulator, *map(np.array, (q, v, loss, stiction)))
 
 
 INSIDE, LOSS = (-0.1, 0.0), (0.3, 0.05)
@@ -55,6 +55,14 @@ def test_friction_never_exceeds_its_bound_and_never_drives(force):
         found, converged = force(INSIDE, v, LOSS)
         assert np.all(np.abs(found) <= np.array(LOSS) * (1 + 1e-9))
         assert converged
+
+
+def test_stiction_fades_with_speed(force):
+    """Slow sliding meets frictionloss + stiction exp(-(v / stribeck_velocity)^2)."""
+    for v in ([0.1, -0.15], [0.3, -5.0]):
+        found, _ = force(INSIDE, v, (0.03, 0.005), (0.01, 0.002))
+        level = np.array((0.03, 0.005)) + np.array((0.01, 0.002)) * np.exp(-((np.array(v) / 0.1) ** 2))
+        np.testing.assert_allclose(found, -np.sign(v) * level, rtol=1e-6)
 
 
 def test_limits_push_back(force):

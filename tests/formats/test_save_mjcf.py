@@ -259,3 +259,15 @@ def test_any_change_reads_back(tmp_path_factory, changes):
     file = tmp_path_factory.mktemp("any") / "arm.xml"
     save(model, file)
     assert differences(model, load(file)) == []
+
+
+def test_a_delay_that_the_file_holds_is_changed_there(tmp_path):
+    """MJCF's own delay of an actuator is read, and written where it stands."""
+    text = """<mujoco><worldbody><body><joint name="a"/><geom size=".1"/></body></worldbody>
+      <actuator><motor name="m" joint="a" delay="0.01" nsample="8" interp="linear"/></actuator></mujoco>"""
+    (tmp_path / "r.xml").write_text(text)
+    model = load(tmp_path / "r.xml")
+    assert model.actuators.delay.tolist() == [0.01]
+    save(changed(model, {"actuators/m.delay": 0.008}), tmp_path / "r.xml")
+    assert (tmp_path / "r.xml").read_text() == text.replace("0.01", "0.008")
+    assert load(tmp_path / "r.xml").actuators.delay.tolist() == [0.008]

@@ -8,6 +8,8 @@ from tests.formats.conftest import LEG, changed
 from truesim.core.errors import FileError
 from truesim.formats import load, save
 from truesim.formats.sidecar import sidecar_path
+from truesim.model import paths
+from truesim.model.laws import with_law
 
 
 @pytest.fixture
@@ -53,6 +55,49 @@ def test_sections_of_others_stay(robot):
     assert json.loads(sidecar_path(robot).read_text()) == {"version": 1, "delays": {"knee": 0.01}}
 
 
+def test_what_no_format_holds_comes_back(tmp_path):
+    """Delay, offset, stiction, errors of sensors and the clock's scale go to the sidecar, from either format."""
+    servo = """<mujoco><worldbody><body><joint name="knee"/><geom size=".1"/></body></worldbody>
+      <actuator><position name="knee" joint="knee" kp="3"/></actuator>
+      <sensor><gyro name="imu" site="s"/></sensor></mujoco>""".replace("<geom", '<site name="s"/><geom')
+    values = {
+        "actuators/knee.delay": 0.0113,
+        "actuators/knee.offset": -0.02,
+        "joints/knee.stiction": 0.3,
+        "joints/knee.stribeck_velocity": 0.05,
+        "sensors/qpos/knee.bias": 0.05,
+        "sensors/qvel/knee.scale": 1.01,
+        "time_scale": 1.02,
+    }
+    cases = {"leg.urdf": (LEG, values), "leg.xml": (servo, {**values, "sensors/imu/y.delay": 0.004})}
+    for name, (text, numbers) in cases.items():
+        path = tmp_path / name
+        path.write_text(text)
+        save(changed(load(path), numbers), path)
+        assert path.read_text() == text
+        assert json.loads(sidecar_path(path).read_text())["parameters"] == numbers
+        model = load(path)
+        assert {at: float(paths.read(model, at)) for at in numbers} == numbers
+
+
+def test_laws_come_back(robot):
+    """The law of an actuator and its numbers go to the sidecar; those that are as by default need not."""
+    model = with_law(load(robot), "knee", "duty_servo", kp=400.0, volts=7.4)
+    notes = save(model, robot)
+    assert json.loads(sidecar_path(robot).read_text())["parameters"] == {
+        "actuators/knee.law": "duty_servo",
+        "actuators/knee.kp": 400.0,
+        "actuators/knee.volts": 7.4,
+    }
+    assert "actuators/knee.law" in [note.subject for note in notes]
+    again = load(robot)
+    assert again.actuators.laws == model.actuators.laws
+    for path in paths.paths(model):
+        assert paths.read(again, str(path)).tolist() == paths.read(model, path).tolist()
+    save(with_law(again, "knee", "affine"), robot)
+    assert not sidecar_path(robot).exists()
+
+
 def holding(path, value):
     """The content of a sidecar with one parameter."""
     return {"version": 1, "parameters": {path: value}}
@@ -66,6 +111,8 @@ WRONG = {
     "field": (holding("joints/knee.armture", 1), "did you mean 'armature'"),
     "shape": (holding("gravity", 9.81), r"gravity has shape \(3,\), but the new value has shape \(\)"),
     "text": (holding("gravity", "down"), "must be a number or a list of numbers, not 'down'"),
+    "law": (holding("actuators/knee.law", "dc_moter"), "There is no actuator law named 'dc_moter', did you mean"),
+    "number of another law": (holding("actuators/knee.kp", 1), "There is no field of actuators/knee named 'kp'"),
     "nan": (holding("joints/knee.armature", float("nan")), "must be a number or a list of numbers"),
 }
 

@@ -1,11 +1,14 @@
-"""Actuators on joints: `force = clip(gain * clip(control) + bias)`, transmitted by the gear."""
+"""Actuators on joints: `force = clip(law(clip(control) + offset))`, transmitted by the gear."""
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
+from truesim.actuators.laws import LAWS
 from truesim.core.typing import Array, Float
+from truesim.model.actuators import AFFINE, Actuators
 from truesim.model.kinds import BALL, FREE, HINGE, SLIDE
 from truesim.model.model import Model
 from truesim.spatial.rotation import normalise, quaternion_log, quaternion_matrix
@@ -36,13 +39,25 @@ def actuator_forces(
     velocity = moments @ v
     if model.options.clamp_controls:
         control = _clip(control, actuators.control_range, actuators.control_limited)
-    control = _shorter_way(model, length, control)
-    gain = actuators.gain + actuators.gain_slope[:, 0] * length + actuators.gain_slope[:, 1] * velocity
-    bias = actuators.bias[:, 0] + actuators.bias[:, 1] * length + actuators.bias[:, 2] * velocity
-    force = _clip(gain * control + bias, actuators.force_range, actuators.force_limited)
+    control = _shorter_way(model, length, control + actuators.offset)
+    force = _by_law(actuators, control, length, velocity)
+    force = _clip(force, actuators.force_range, actuators.force_limited)
     if not model.options.actuation:
         force = jnp.zeros_like(force)
     return ActuatorForces(length, velocity, force, _joint_clip(model, moments.T @ force))
+
+
+def _by_law(actuators: Actuators, control: Array, length: Array, velocity: Array) -> Float[Array, "nu"]:
+    """Force of each actuator by its own law."""
+    laws = dict.fromkeys(actuators.laws)
+    if len(laws) == 1:
+        return LAWS[actuators.laws[0]].force(actuators, control, length, velocity)
+    force = jnp.zeros_like(control)
+    for law in laws:
+        own = np.flatnonzero([name == law for name in actuators.laws])
+        numbers = jax.tree.map(lambda x, own=own: jnp.asarray(x)[own], actuators)
+        force = force.at[own].set(LAWS[law].force(numbers, control[own], length[own], velocity[own]))
+    return force
 
 
 def _clip(x: Array, bounds: Float[Array, "n 2"], limited: tuple[bool, ...]) -> Array:
@@ -59,7 +74,7 @@ def _shorter_way(model: Model, length: Float[Array, "nu"], control: Float[Array,
     """
     actuators = model.actuators
     for i, joint in enumerate(actuators.joints):
-        if model.joints.kinds[joint] == BALL:
+        if model.joints.kinds[joint] == BALL and actuators.laws[i] == AFFINE:
             gear = jnp.asarray(actuators.gear)[i, :3]
             turn = 2 * jnp.pi * jnp.sqrt(jnp.maximum(gear @ gear, 1e-30))
             nearest = control[i] - turn * jnp.round((control[i] - length[i]) / turn)

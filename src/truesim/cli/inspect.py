@@ -1,8 +1,9 @@
-"""`truesim inspect`: what a robot file holds, what each number is called, and what is not simulated."""
+"""`truesim inspect`: what a robot file holds, what each number is called, what is not simulated; what logs hold."""
 
 import fnmatch
 import json
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from truesim.cli.arguments import FloatingBase, Robot
+from truesim.cli.arguments import FloatingBase, Mapping, Robot
+from truesim.cli.inspect_logs import inspect_logs
 from truesim.core.errors import TruesimError
+from truesim.data import read_log
 from truesim.formats import load
 from truesim.model import paths
 from truesim.model.model import Model
@@ -23,14 +26,27 @@ HEADINGS = {"not simulated": "Not simulated", "warning": "Warnings", "note": "No
 
 def inspect(
     robot: Robot,
+    logs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Logs of the robot: CSV, Parquet, NPZ, MCAP or ROS bag.", metavar="LOG", show_default=False
+        ),
+    ] = None,
+    mapping: Mapping = None,
     floating_base: FloatingBase = False,
     only: Annotated[
         str | None, typer.Option(help="Show only parameters whose path fits this pattern, such as 'joints/*.damping'.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Show what ROBOT holds: bodies, joints, actuators, sensors, every parameter by name, and what is not simulated."""
+    """Show what ROBOT holds: bodies, joints, actuators, sensors, every parameter by name, and what is not simulated.
+
+    With logs, show what they hold instead: columns that match, sampling, gaps, oddities, and which parameters show.
+    """
     model = load(robot, floating_base=floating_base)
+    if logs:
+        inspect_logs(model, [read_log(path, mapping=mapping) for path in logs], as_json)
+        return
     shown = [path for path in paths.paths(model) if only is None or fnmatch.fnmatchcase(path.text, only)]
     if only is not None and not shown:
         raise TruesimError(f"No parameter fits the pattern {only!r}; without --only, inspect lists them all.")
@@ -84,14 +100,14 @@ def _joints(model: Model) -> Table:
 
 def _actuators(model: Model) -> Table:
     actuators = model.actuators
-    table = _table(f"{model.nu} actuators", "actuator", "joint", "gain", "bias", "gear", "control range")
+    table = _table(f"{model.nu} actuators", "actuator", "joint", "law", "gear", "control range")
     for i, name in enumerate(actuators.names):
         span = _number(actuators.control_range[i]) if actuators.control_limited[i] else "unlimited"
         joint = escape(model.joints.names[actuators.joints[i]])
         table.add_row(
             escape(name),
             joint,
-            *(_number(x[i]) for x in (actuators.gain, actuators.bias)),
+            actuators.laws[i],
             _number(actuators.gear[i]),
             span,
         )
@@ -99,14 +115,14 @@ def _actuators(model: Model) -> Table:
 
 
 def _sensors(model: Model) -> Table:
-    table = _table(f"{len(model.sensors)} sensors", "sensor", "reads", "of")
+    table = _table(f"{len(model.sensors.declared)} sensors", "sensor", "reads", "of")
     groups: dict[str, tuple[str, ...]] = {
         "joint": model.joints.names,
         "actuator": model.actuators.names,
         "site": model.sites.names,
         "geom": model.geoms.names,
     }
-    for sensor in model.sensors:
+    for sensor in model.sensors.declared:
         names = groups.get(sensor.object_kind, model.bodies.names)
         table.add_row(
             escape(sensor.name),
@@ -150,7 +166,7 @@ def _as_json(model: Model, shown: list[paths.Path]) -> dict[str, Any]:
         "bodies": list(model.bodies.names),
         "joints": [{"name": n, "kind": k.name} for n, k in zip(model.joints.names, model.joints.kinds, strict=True)],
         "actuators": list(model.actuators.names),
-        "sensors": [{"name": sensor.name, "kind": sensor.kind} for sensor in model.sensors],
+        "sensors": [{"name": sensor.name, "kind": sensor.kind} for sensor in model.sensors.declared],
         "parameters": [
             {
                 "path": path.text,

@@ -6,9 +6,14 @@ import sys
 import jax
 import typer
 from rich.console import Console
+from rich.markup import escape
 
+from truesim.cli.bench import bench
 from truesim.cli.demo import demo
+from truesim.cli.evaluate import evaluate
+from truesim.cli.identify import identify
 from truesim.cli.inspect import inspect
+from truesim.cli.lists import spread
 from truesim.cli.simulate import simulate
 from truesim.core.errors import TruesimError
 
@@ -21,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect, simulate, demo):
+for verb in (inspect, simulate, identify, evaluate, demo, bench):
     app.command()(verb)
 
 
@@ -29,7 +34,7 @@ def run() -> None:
     """Runs the command line; a user's mistake is one sentence and exit code 2."""
     try:
         with jax.enable_x64(True):
-            app()
+            app(spread(sys.argv[1:]))
     except TruesimError as error:
         _fail(str(error), 2)
     except KeyboardInterrupt:
@@ -44,5 +49,5 @@ def run() -> None:
 
 
 def _fail(sentence: str, code: int) -> None:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {sentence}", markup=True)
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {escape(sentence)}")
     sys.exit(code)

@@ -4,7 +4,6 @@ import functools
 from pathlib import Path
 from typing import Annotated
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,15 +11,15 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from truesim.cli.arguments import FloatingBase, Robot
+from truesim.cli.arguments import FloatingBase, Mapping, Robot
 from truesim.core.errors import TruesimError, unknown_name
 from truesim.core.results import RESULTS, message
 from truesim.data import Log, command_columns, position_columns, read_log, sensor_columns, velocity_columns, write_log
 from truesim.formats import load
 from truesim.model.model import Model
-from truesim.simulate import Simulator, SmoothJointLaw, State, Trajectory, record
+from truesim.simulate import Simulator, SmoothJointLaw, State, Trajectory, readings, record
 from truesim.simulate.integrators import INTEGRATORS
-from truesim.simulate.sensors import components
+from truesim.simulate.sensors import from_encoders
 
 CHUNKS = 50
 """Pieces in which a long motion is computed, so that it can show progress and be interrupted."""
@@ -37,6 +36,7 @@ def simulate(
             show_default=False,
         ),
     ] = None,
+    mapping: Mapping = None,
     start_from_log: Annotated[
         bool,
         typer.Option("--start-from-log", help="Start where the controls' log starts (its qpos/ and qvel/ columns)."),
@@ -63,7 +63,7 @@ def simulate(
     steps = round(seconds / float(simulator.timestep))
     if steps < 1:
         raise TruesimError(f"--seconds {seconds:g} is shorter than one time step ({float(simulator.timestep):g} s).")
-    log = read_log(controls) if controls is not None else None
+    log = read_log(controls, mapping=mapping) if controls is not None else None
     commands = _commands(model, log, np.arange(steps) * float(simulator.timestep))
     state = _start(model, log if start_from_log else None)
     trajectory, done = _run(simulator, state, commands)
@@ -96,10 +96,12 @@ def _commands(model: Model, log: Log | None, time: np.ndarray) -> np.ndarray:
             raise unknown_name("actuator column", name, expected)
     if not given:
         raise TruesimError(f"{log.name} has no column ctrl/<actuator>; expected some of {', '.join(expected)}.")
-    held = log.held(given, time + log.time[0])
-    if not np.all(np.isfinite(held)):
-        raise TruesimError(f"A ctrl/ column of {log.name} has missing values: fill or cut them before driving a robot.")
-    commands[:, [expected.index(name) for name in given]] = held
+    for name in given:
+        if missing := int(np.sum(~log.present([name]))):
+            raise TruesimError(
+                f"{name} of {log.name} has {missing} missing values: fill or cut them before driving a robot."
+            )
+    commands[:, [expected.index(name) for name in given]] = log.held(given, time + log.time[0])
     return commands
 
 
@@ -109,7 +111,9 @@ def _start(model: Model, log: Log | None) -> State:
         return state
     q = [log.column(name)[0] for name in position_columns(model)]
     v = [log.columns[name][0] if name in log.columns else 0.0 for name in velocity_columns(model)]
-    return State(jnp.array(q), jnp.array(v), jnp.zeros(()))
+    if not np.all(np.isfinite([*q, *v])):
+        raise TruesimError(f"The first sample of {log.name} has missing values: cut the log where all are known.")
+    return State(*from_encoders(model, jnp.array(q), jnp.array(v)), jnp.zeros(()))
 
 
 def _run(simulator: Simulator, state: State, commands: np.ndarray) -> tuple[Trajectory, int]:
@@ -118,6 +122,7 @@ def _run(simulator: Simulator, state: State, commands: np.ndarray) -> tuple[Traj
     steps = len(commands)
     padded = np.concatenate([commands, np.repeat(commands[-1:], -steps % chunk, axis=0)])
     advance = jax.jit(functools.partial(record, simulator))  # the robot's numbers are constants: the smallest kernel
+    state = simulator.started(state, jnp.asarray(commands[0]))
     pieces: list[Trajectory] = []
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(), console=Console(stderr=True)
@@ -127,7 +132,7 @@ def _run(simulator: Simulator, state: State, commands: np.ndarray) -> tuple[Traj
             for part in np.split(padded, len(padded) // chunk):
                 piece = jax.block_until_ready(advance(state, part))
                 pieces.append(jax.tree.map(np.asarray, piece))
-                state = State(piece.q[-1], piece.v[-1], piece.time[-1])
+                state = piece.end
                 bar.update(task, advance=1, description="simulating")
                 if not np.all(np.isfinite(piece.q[-1])):
                     break
@@ -140,21 +145,22 @@ def _run(simulator: Simulator, state: State, commands: np.ndarray) -> tuple[Traj
 
 def _joined(pieces: list[Trajectory], steps: int) -> Trajectory:
     """One trajectory of `steps + 1` samples; the last sample of a piece is the first of the next."""
-    samples = jax.tree.map(lambda *x: np.concatenate([*(a[:-1] for a in x[:-1]), x[-1]])[: steps + 1], *pieces)
     info = jax.tree.map(lambda *x: np.concatenate(x)[:steps], *(piece.info for piece in pieces))
-    return eqx.tree_at(lambda t: t.info, samples, info)
+    signals = [(p.time, p.q, p.v, p.command, p.sensors) for p in pieces]
+    time, q, v, command, sensors = jax.tree.map(
+        lambda *x: np.concatenate([*(a[:-1] for a in x[:-1]), x[-1]])[: steps + 1], *signals
+    )
+    return Trajectory(time, q, v, command, sensors, info, pieces[-1].end)
 
 
 def _columns(model: Model, trajectory: Trajectory) -> dict[str, np.ndarray]:
-    """Columns of the log, in the convention."""
-    columns = {"time": trajectory.time}
-    columns.update(zip(position_columns(model), trajectory.q.T, strict=True))
-    columns.update(zip(velocity_columns(model), trajectory.v.T, strict=True))
+    """Columns of the log, in the convention: what the sensors read, with their errors and delays."""
+    declared = [column for sensor in model.sensors.declared for column in sensor_columns(sensor)]
+    read = np.asarray(readings(model, trajectory)).T
+    columns = dict(zip([*declared, *position_columns(model), *velocity_columns(model)], read, strict=True))
+    order = [*position_columns(model), *velocity_columns(model), *command_columns(model), *declared]
     columns.update(zip(command_columns(model), trajectory.command.T, strict=True))
-    for sensor in model.sensors:
-        reading = trajectory.sensors[sensor.name].reshape(len(trajectory.time), -1)
-        columns.update(zip(sensor_columns(sensor.name, components(sensor)), reading.T, strict=True))
-    return columns
+    return {"time": trajectory.time, **{name: columns[name] for name in order}}
 
 
 def _report(trajectory: Trajectory, out: Path, done: int, steps: int) -> None:

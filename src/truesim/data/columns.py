@@ -1,33 +1,28 @@
 """Names of the columns of a log: `qpos/<joint>`, `qvel/<joint>`, `ctrl/<actuator>`, `sensor/<name>`."""
 
-from truesim.model.kinds import BALL, FREE, AbstractJointKind
+from truesim.model.kinds import BALL, FREE
 from truesim.model.model import Model
-
-POSITION: dict[AbstractJointKind, tuple[str, ...]] = {
-    BALL: ("qw", "qx", "qy", "qz"),
-    FREE: ("x", "y", "z", "qw", "qx", "qy", "qz"),
-}
-VELOCITY: dict[AbstractJointKind, tuple[str, ...]] = {
-    BALL: ("wx", "wy", "wz"),
-    FREE: ("vx", "vy", "vz", "wx", "wy", "wz"),
-}
+from truesim.model.sensors import POSITION, VELOCITY, Components, Sensor
 
 
-def named(prefix: str, name: str, components: tuple[str, ...]) -> list[str]:
-    """`prefix/name` for a single number, `prefix/name/component` for each of several."""
-    return [f"{prefix}/{name}/{c}" for c in components] or [f"{prefix}/{name}"]
+def joint_position_columns(model: Model, joint: int) -> list[str]:
+    """Columns of the position of one joint."""
+    return _named(f"qpos/{model.joints.names[joint]}", POSITION[model.joints.kinds[joint]])
+
+
+def joint_velocity_columns(model: Model, joint: int) -> list[str]:
+    """Columns of the velocity of one joint."""
+    return _named(f"qvel/{model.joints.names[joint]}", VELOCITY[model.joints.kinds[joint]])
 
 
 def position_columns(model: Model) -> list[str]:
     """Column of every position coordinate, in the order of q."""
-    joints = zip(model.joints.names, model.joints.kinds, strict=True)
-    return [column for name, kind in joints for column in named("qpos", name, POSITION.get(kind, ()))]
+    return list(model.sensors.names[model.sensors.positions])
 
 
 def velocity_columns(model: Model) -> list[str]:
     """Column of every velocity coordinate, in the order of v."""
-    joints = zip(model.joints.names, model.joints.kinds, strict=True)
-    return [column for name, kind in joints for column in named("qvel", name, VELOCITY.get(kind, ()))]
+    return list(model.sensors.names[model.sensors.velocities])
 
 
 def command_columns(model: Model) -> list[str]:
@@ -35,6 +30,24 @@ def command_columns(model: Model) -> list[str]:
     return [f"ctrl/{name}" for name in model.actuators.names]
 
 
-def sensor_columns(name: str, components: tuple[str, ...]) -> list[str]:
+def sensor_columns(sensor: Sensor) -> list[str]:
     """Columns of one sensor."""
-    return named("sensor", name, components)
+    return [f"sensor/{channel}" for channel in sensor.channels]
+
+
+def model_columns(model: Model) -> list[str]:
+    """Every column that a log of this robot may have, `time` excluded."""
+    sensors = [column for sensor in model.sensors.declared for column in sensor_columns(sensor)]
+    return [*position_columns(model), *velocity_columns(model), *command_columns(model), *sensors]
+
+
+def quaternion_columns(model: Model) -> list[list[str]]:
+    """The four columns of every orientation: of ball and free joints, and of sensors that read one."""
+    turning = [joint for joint, kind in enumerate(model.joints.kinds) if kind in (BALL, FREE)]
+    groups = [joint_position_columns(model, joint)[-4:] for joint in turning]
+    return groups + [sensor_columns(s) for s in model.sensors.declared if s.kind in ("framequat", "ballquat")]
+
+
+def _named(name: str, components: Components) -> list[str]:
+    """`name` for a single number, `name/component` for each of several."""
+    return [f"{name}/{c}" if c else name for c in components]

@@ -7,12 +7,13 @@ from truesim.dynamics.kinematics import (
     body_accelerations,
     body_poses,
     body_velocities,
+    difference,
     integrate,
     reference_configuration,
 )
 from truesim.dynamics.mass_matrix import mass_matrix
 from truesim.dynamics.momentum import centre_of_mass, kinetic_energy, momentum, potential_energy
-from truesim.dynamics.regressor import base_parameters, regressor
+from truesim.dynamics.regressor import base_parameters, regressor, regressors
 
 __all__ = [
     "base_parameters",
@@ -23,6 +24,7 @@ __all__ = [
     "body_velocities",
     "carriers",
     "centre_of_mass",
+    "difference",
     "forward_dynamics",
     "gravity_forces",
     "inertia_forces",
@@ -36,4 +38,5 @@ __all__ = [
     "potential_energy",
     "reference_configuration",
     "regressor",
+    "regressors",
 ]

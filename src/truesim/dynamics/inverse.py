@@ -49,7 +49,9 @@ def inertia_forces(model: Model, q: Float[Array, "nq"], a: Float[Array, "nv"]) -
     return joint_forces(model, frames, list(F)) + per_dof(model, model.joints.armature) * a
 
 
-def joint_forces(model: Model, frames: JointFrames, forces: list[Float[Array, "6"]]) -> Float[Array, "nv"]:
+def joint_forces(
+    model: Model, frames: JointFrames, forces: list[Float[Array, "6 *columns"]]
+) -> Float[Array, "nv *columns"]:
     """Force of every joint that holds these link forces in balance (the inward pass): `tau = S^T f`."""
 
     def inward(f: Array, X: Array, S: Array) -> tuple[Array, Array]:

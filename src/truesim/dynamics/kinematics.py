@@ -31,6 +31,13 @@ def integrate(model: Model, q: Float[Array, "nq"], dq: Float[Array, "nv"]) -> Fl
     return joined([link.kind.integrate(q[link.q], dq[link.v]) for link in model.topology.links])
 
 
+def difference(model: Model, q: Float[Array, "nq"], start: Float[Array, "nq"]) -> Float[Array, "nv"]:
+    """The `dq` that leads from `start` to `q`: the inverse of `integrate`."""
+    if model.nq == model.nv:
+        return q - start
+    return joined([link.kind.difference(q[link.q], start[link.q]) for link in model.topology.links])
+
+
 def link_poses(model: Model, q: Float[Array, "nq"]) -> list[Pose]:
     """Pose of every link in the world: `X_W[i] = X_W[parent] X[i]`."""
     X = joint_poses(model, q)

@@ -6,10 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from truesim import native
 from truesim.core.typing import Array, Float
 from truesim.dynamics.inverse import joint_forces
 from truesim.dynamics.kinematics import link_accelerations, link_velocities
-from truesim.dynamics.links import joint_frames
+from truesim.dynamics.links import JointFrames, joint_frames
 from truesim.model.model import Model
 from truesim.spatial.inertia import six_of, symmetric
 from truesim.spatial.rotation import skew
@@ -37,13 +38,48 @@ def regressor(
     frames = joint_frames(model, q)
     V, c = link_velocities(model, frames, q, v)
     A = link_accelerations(model, frames, c, a, -jnp.asarray(model.gravity))
-    columns = []
+    units = jnp.asarray(np.stack(_unit_inertias()))
+    blocks = []
     for i in model.topology.body_link:
-        for I in _unit_inertias():
-            forces = [jnp.zeros(6)] * len(model.topology.links)
-            forces[i] = I @ A[i] + cross_force(V[i], I @ V[i])
-            columns.append(joint_forces(model, frames, forces))
-    return jnp.stack(columns, axis=1)
+        held = [jnp.zeros((6, len(PARAMETERS)))] * len(model.topology.links)
+        held[i] = jax.vmap(lambda I, V, A: I @ A + cross_force(V, I @ V), (0, None, None), 1)(units, V[i], A[i])
+        blocks.append(joint_forces(model, frames, held))
+    return jnp.concatenate(blocks, axis=1)
+
+
+def regressors(
+    model: Model,
+    q: Float[np.ndarray, "samples nq"],
+    v: Float[np.ndarray, "samples nv"],
+    a: Float[np.ndarray, "samples nv"],
+) -> Float[np.ndarray, "samples nv bodies*10"]:
+    """The regressors of many samples, in NumPy; the kernel inside grows only in proportion to the robot."""
+
+    def motion_of_links(q: Array, v: Array, a: Array) -> tuple[JointFrames, Array, Array]:
+        frames = joint_frames(model, q)
+        V, c = link_velocities(model, frames, q, v)
+        return frames, V, link_accelerations(model, frames, c, a, -jnp.asarray(model.gravity))
+
+    frames, V, A = native.compile(motion_of_links, q[0], v[0], a[0])(q, v, a)
+    result = np.zeros((len(q), model.nv, len(model.bodies.names), len(PARAMETERS)))
+    for body, i in enumerate(model.topology.body_link):
+        f = _forces_by_parameter(V[:, i], A[:, i])
+        for k in reversed(model.topology.ancestors(i)):
+            result[:, model.topology.links[k].v, body] = np.swapaxes(frames.S[k], 1, 2) @ f
+            f = np.swapaxes(frames.X[k], 1, 2) @ f
+    return result.reshape(len(q), model.nv, -1)
+
+
+def _forces_by_parameter(
+    V: Float[np.ndarray, "samples 6"], A: Float[np.ndarray, "samples 6"]
+) -> Float[np.ndarray, "samples 6 10"]:
+    """Force that moves a link, `I A + V x* I V`, for a unit of each of its parameters."""
+    units = np.stack(_unit_inertias())
+    momentum = np.einsum("pij,sj->sip", units, V)
+    w, u = V[:, None, :3], V[:, None, 3:]
+    n, f = np.swapaxes(momentum[:, :3], 1, 2), np.swapaxes(momentum[:, 3:], 1, 2)
+    turned = np.concatenate([np.cross(w, n) + np.cross(u, f), np.cross(w, f)], axis=2)
+    return np.einsum("pij,sj->sip", units, A) + np.swapaxes(turned, 1, 2)
 
 
 def _unit_inertias() -> list[Float[np.ndarray, "6 6"]]:

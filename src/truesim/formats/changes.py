@@ -8,6 +8,7 @@ import numpy as np
 
 from truesim.core.errors import TruesimError
 from truesim.model import paths
+from truesim.model.laws import with_law
 from truesim.model.model import Model
 
 ROUNDING = 1e-12
@@ -20,11 +21,12 @@ def differing(a: Model, b: Model) -> list[paths.Path]:
 
 
 def _exists(model: Model, path: paths.Path) -> bool:
-    """Whether a model has something of this name; models from different formats are matched by name."""
+    """Whether a model has a number of this name; models from different formats are matched by name."""
     if path.group is None:
         return True
     name = str(path).removeprefix(f"{path.group}/").removesuffix(f".{path.field}")
-    return name in getattr(model, path.group).names
+    records = getattr(model, path.group)
+    return name in records.names and paths.has(records, path.field, records.names.index(name))
 
 
 def _close(a: Model, b: Model, path: paths.Path) -> bool:
@@ -50,6 +52,16 @@ def with_values(base: Model, model: Model, changed: list[paths.Path]) -> Model:
     """The base with the model's values at these paths."""
     for path in changed:
         base = paths.write(base, str(path), np.asarray(paths.read(model, path), dtype=float))
+    return base
+
+
+def with_laws(base: Model, model: Model) -> Model:
+    """The base with the model's laws, for actuators of the same name on the same joint."""
+    for name, law, joint in zip(model.actuators.names, model.actuators.laws, model.actuators.joints, strict=True):
+        if name in base.actuators.names:
+            i = base.actuator(name)
+            same = base.joints.names[base.actuators.joints[i]] == model.joints.names[joint]
+            base = with_law(base, name, law) if same and law != base.actuators.laws[i] else base
     return base
 
 

@@ -1,5 +1,6 @@
 """From MuJoCo's compiled model to ours, one function per kind of element."""
 
+import dataclasses
 from typing import Any
 
 import mujoco
@@ -17,25 +18,32 @@ from truesim.formats.supported import (
     sensor_simulated,
     simulated_actuators,
 )
+from truesim.model.actuators import AFFINE, NUMBERS, Actuators
 from truesim.model.kinds import FIXED
-from truesim.model.model import Actuators, Bodies, Geoms, Joints, Mesh, Model, Options, Sensor, Sites
+from truesim.model.model import Bodies, Geoms, Joints, Mesh, Model, Options, Sites
+from truesim.model.sensors import Sensor, Sensors
 from truesim.model.source import Finding, Source
 from truesim.model.topology import Link, Topology
+
+STRIBECK_VELOCITY = 0.1
+"""Speed over which stiction fades in a joint that has none yet [rad/s or m/s]."""
 
 
 def from_compiled(m: mujoco.MjModel, source: Source | None, findings: tuple[Finding, ...] = ()) -> Model:
     """Our model of a compiled MuJoCo model; what it has and we do not simulate is added to `findings`."""
-    bodies, joints = _bodies(m), _joints(m)
+    joints, actuators = _joints(m), _actuators(m)
+    kinds = dict(zip(joints.names, joints.kinds, strict=True))
     return Model(
-        bodies=bodies,
+        bodies=_bodies(m),
         joints=joints,
-        actuators=_actuators(m),
+        actuators=actuators,
         sites=_sites(m),
         geoms=_geoms(m),
         contacts=compiled_contacts(m),
         equalities=compiled_equalities(m),
+        sensors=_sensors(m, Sensors.of(_declared_sensors(m), kinds, actuators.joints)),
         gravity=_gravity(m),
-        sensors=_sensors(m),
+        time_scale=np.ones(()),
         topology=_topology(m, joints),
         options=_options(m),
         name=_model_name(m),
@@ -71,6 +79,8 @@ def _joints(m: mujoco.MjModel) -> Joints:
         position=m.jnt_pos.copy(),
         damping=m.dof_damping[dof] * (not damper_off),
         frictionloss=m.dof_frictionloss[dof],
+        stiction=np.zeros(m.njnt),
+        stribeck_velocity=np.full(m.njnt, STRIBECK_VELOCITY),
         armature=m.dof_armature[dof],
         stiffness=m.jnt_stiffness * (not spring_off),
         springref=np.where(scalar, m.qpos_spring[coordinate], 0.0),
@@ -124,13 +134,17 @@ def _actuators(m: mujoco.MjModel) -> Actuators:
     affine_gain = m.actuator_gaintype[kept] == mujoco.mjtGain.mjGAIN_AFFINE
     affine_bias = m.actuator_biastype[kept] == mujoco.mjtBias.mjBIAS_AFFINE
     return Actuators(
+        delay=m.actuator_delay[kept],
+        offset=np.zeros(len(kept)),
         gain=m.actuator_gainprm[kept, 0],
         gain_slope=m.actuator_gainprm[kept, 1:3] * affine_gain[:, None],
         bias=m.actuator_biasprm[kept, :3] * affine_bias[:, None],
+        **{number: np.zeros(len(kept)) for number in NUMBERS},
         gear=m.actuator_gear[outputs].copy(),
         control_range=m.actuator_ctrlrange[controls].copy(),
         force_range=m.actuator_forcerange[kept].copy(),
         names=tuple(names[i] for i in kept),
+        laws=(AFFINE,) * len(kept),
         joints=tuple(int(m.actuator_trnid[i, 0]) for i in kept),
         in_parent=tuple(bool(m.actuator_trntype[i] == mujoco.mjtTrn.mjTRN_JOINTINPARENT) for i in kept),
         control_limited=tuple(bool(m.actuator_ctrllimited[c]) for c in controls),
@@ -147,7 +161,15 @@ def _sites(m: mujoco.MjModel) -> Sites:
     )
 
 
-def _sensors(m: mujoco.MjModel) -> tuple[Sensor, ...]:
+def _sensors(m: mujoco.MjModel, perfect: Sensors) -> Sensors:
+    """The sensors with the delays of the file, the same for all numbers that a sensor reads."""
+    names = names_of(m, mujoco.mjtObj.mjOBJ_SENSOR, m.nsensor, "sensor")
+    delays = [m.sensor_delay[names.index(sensor.name)] for sensor in perfect.declared for _ in sensor.channels]
+    delay = np.concatenate([delays, np.zeros(sum(perfect.encoders))])
+    return dataclasses.replace(perfect, delay=delay)
+
+
+def _declared_sensors(m: mujoco.MjModel) -> tuple[Sensor, ...]:
     """Sensors that we can read; `find_unsimulated` lists the others."""
     names = names_of(m, mujoco.mjtObj.mjOBJ_SENSOR, m.nsensor, "sensor")
     actuators = {old: new for new, old in enumerate(simulated_actuators(m))}

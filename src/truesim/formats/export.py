@@ -44,4 +44,4 @@ def kept_by_urdf(model: Model, exported: Model, path: paths.Path) -> bool:
         name = model.actuators.names[path.index or 0]
         joints = [m.joints.names[m.actuators.joints[m.actuator(name)]] for m in (model, exported)]
         return joints[0] == joints[1]
-    return path.group is None or (path.group == "joints" and path.field not in ("position", "axis"))
+    return path.group in (None, "sensors") or (path.group == "joints" and path.field not in ("position", "axis"))

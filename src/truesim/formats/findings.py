@@ -16,6 +16,8 @@ TRANSMISSIONS = {
     mujoco.mjtTrn.mjTRN_BODY: "contacts of a body (adhesion)",
     mujoco.mjtTrn.mjTRN_SO3: "an orientation",
 }
+INTERPOLATIONS = ("zoh", "linear", "cubic")
+"""How MuJoCo interpolates between delayed samples, by its own number."""
 
 
 SHOWN = 3
@@ -149,7 +151,7 @@ def _actuators(m: mujoco.MjModel) -> Found:
         if dynamics != "none":
             yield subject, f"activation dynamics '{dynamics}': the control acts at once"
         if m.actuator_delay[i] > 0:
-            yield subject, f"delay of {m.actuator_delay[i]:g} s"
+            yield from _interpolation(subject, m.actuator_history[i, 1])
         if m.actuator_damping[i] or np.any(m.actuator_dampingpoly[i]):
             yield subject, "damping of the actuator"
         if m.actuator_armature[i]:
@@ -168,5 +170,14 @@ def _sensors(m: mujoco.MjModel) -> Found:
         kind = mujoco.mjtSensor(m.sensor_type[i]).name.removeprefix("mjSENS_").lower()
         if not sensor_simulated(m, i):
             yield subject, f"sensor of kind '{kind}'"
-        elif m.sensor_delay[i] > 0 or m.sensor_interval[i].any():
-            yield subject, "delay or sampling interval of the sensor"
+            continue
+        if m.sensor_interval[i].any():
+            yield subject, "sampling interval of the sensor"
+        if m.sensor_delay[i] > 0:
+            yield from _interpolation(subject, m.sensor_history[i, 1])
+
+
+def _interpolation(subject: str, kind: int) -> Found:
+    """Delays interpolate linearly."""
+    if INTERPOLATIONS[kind] != "linear":
+        yield subject, f"interpolation '{INTERPOLATIONS[kind]}' of its delay: linear acts instead"

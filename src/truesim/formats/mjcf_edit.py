@@ -190,6 +190,8 @@ def _actuators(edit: Edit) -> None:
         if element is None:
             continue
         edit.editor.set_numbers(element, "gear", old.gear[i], new.gear[i])
+        if "delay" in element.attributes:
+            edit.editor.set_numbers(element, "delay", old.delay[i], new.delay[i])
         if old.control_limited[i]:
             edit.editor.set_numbers(element, "ctrlrange", old.control_range[i], new.control_range[i])
         if old.force_limited[i]:

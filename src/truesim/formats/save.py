@@ -2,10 +2,13 @@
 
 import os
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from truesim.core.errors import FileError, TruesimError
 from truesim.formats import sidecar
-from truesim.formats.changes import check_finite, check_structure, differing, rounded_off, with_values
+from truesim.formats.changes import check_finite, check_structure, differing, rounded_off, with_laws, with_values
 from truesim.formats.export import EXPORTERS, kept_by_urdf
 from truesim.formats.load import loads
 from truesim.formats.mjcf_edit import edit_mjcf
@@ -17,6 +20,8 @@ from truesim.model.source import Finding, Source
 
 SUFFIXES = {".xml": "mjcf", ".mjcf": "mjcf", ".urdf": "urdf"}
 EDITORS = {"mjcf": edit_mjcf, "urdf": edit_urdf}
+Beside = dict[str, Any]
+"""Values for the sidecar, by path."""
 PASSES = 4
 """An edit can uncover another, such as a mass that came from a geom; three passes are the most that MJCF needs."""
 
@@ -38,13 +43,13 @@ def save(model: Model, path: str | os.PathLike[str]) -> tuple[Finding, ...]:
         raise FileError(f"There is no folder {str(path.parent)!r} to save {path.name!r} in.")
     check_finite(model)
     if _format(path, model.source) == model.source.format:
-        text, left, lost = _into_own_text(model, model.source)
+        text, beside, lost = _into_own_text(model, model.source)
         lost += _moved_away(model.source, path)
     else:
-        text, left, lost = _into_other_format(model, path)
+        text, beside, lost = _into_other_format(model, path)
     write_text(path, text)
-    sidecar.write(model, path, left)
-    return lost
+    sidecar.write(path, beside)
+    return lost + _in_sidecar(beside)
 
 
 def _format(path: Path, source: Source) -> str:
@@ -56,31 +61,38 @@ def _format(path: Path, source: Source) -> str:
     return SUFFIXES[path.suffix]
 
 
-def _into_own_text(model: Model, source: Source) -> tuple[str, list[paths.Path], tuple[Finding, ...]]:
-    """The source text with the changes, the paths that it did not take, and what to say about them."""
-    base = _read(source.text, source)
+def _into_own_text(model: Model, source: Source) -> tuple[str, Beside, tuple[Finding, ...]]:
+    """The source text with the changes, what it did not take, and what is lost."""
+    base = _read(source.text, source, model)
     check_structure(model, base)
-    text, left = _write_into(source.text, source, rounded_off(model, base))
+    model = rounded_off(model, base)
+    text, left = _write_into(source.text, source, model)
     lost = () if model.options == base.options else (Finding("options", "changed options are not written", "warning"),)
-    return text, left, lost + _in_sidecar(left)
+    return text, _beside(model, base, left), lost
 
 
-def _into_other_format(model: Model, path: Path) -> tuple[str, list[paths.Path], tuple[Finding, ...]]:
-    """The model's text in the format of `path`, the paths that it does not hold, and what to say about it."""
+def _into_other_format(model: Model, path: Path) -> tuple[str, Beside, tuple[Finding, ...]]:
+    """The model's text in the format of `path`, what it does not hold, and what is lost."""
     kind = SUFFIXES[path.suffix]
     text, lost = EXPORTERS[kind](model)
     source = Source(path, text, kind)
+    exported = _read(text, source, model)
     if kind == "urdf":
-        exported = _read(text, source)
         left = [at for at in differing(model, exported) if kept_by_urdf(model, exported, at)]
     else:
         text, left = _write_into(text, source, model)
-    return text, left, lost + _in_sidecar(left)
+    return text, _beside(model, exported, left), lost
+
+
+def _beside(model: Model, base: Model, left: list[paths.Path]) -> Beside:
+    """What the sidecar has to hold: the laws that the base took over, and the model's values at these paths."""
+    values = {str(at): np.asarray(paths.read(model, at), dtype=float).tolist() for at in left}
+    return {**sidecar.laws(base), **values}
 
 
 def _write_into(text: str, source: Source, model: Model) -> tuple[str, list[paths.Path]]:
     """The text edited until it gives the model, and the paths at which it does not: there it stays as it was."""
-    start = _read(text, source)
+    start = _read(text, source, model)
     edited, base = _repeated(text, source, start, model)
     left = differing(model, base)
     if set(left) & set(differing(base, start)):
@@ -115,7 +127,7 @@ def _edited(text: str, source: Source, base: Model, model: Model, changed: list[
     if edited == text:
         return text, base
     try:
-        return edited, _read(edited, source)
+        return edited, _read(edited, source, model)
     except FileError:
         if len(changed) == 1:
             return text, base
@@ -124,12 +136,13 @@ def _edited(text: str, source: Source, base: Model, model: Model, changed: list[
     return _edited(text, source, base, model, changed[middle:])
 
 
-def _read(text: str, source: Source) -> Model:
-    return loads(text, path=source.path, floating_base=source.floating_base)
+def _read(text: str, source: Source, model: Model) -> Model:
+    """The model that a text gives, with the laws of `model`, which no text can hold."""
+    return with_laws(loads(text, path=source.path, floating_base=source.floating_base), model)
 
 
-def _in_sidecar(left: list[paths.Path]) -> tuple[Finding, ...]:
-    return tuple(Finding(str(path), "the file cannot hold it: it is kept in the sidecar", "note") for path in left)
+def _in_sidecar(beside: Beside) -> tuple[Finding, ...]:
+    return tuple(Finding(path, "the file cannot hold it: it is kept in the sidecar", "note") for path in beside)
 
 
 def _moved_away(source: Source, path: Path) -> tuple[Finding, ...]:

@@ -1,7 +1,7 @@
 """The sidecar: `<robot file>.truesim.json`, for numbers that the robot file cannot hold."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +9,14 @@ import numpy as np
 
 from truesim.core.errors import FileError, TruesimError
 from truesim.model import paths
+from truesim.model.actuators import AFFINE
+from truesim.model.laws import with_law
 from truesim.model.model import Model
 
 SUFFIX = ".truesim.json"
 VERSION = 1
+GROUP, LAW = "actuators/", ".law"
+"""The law of an actuator stands under `actuators/<name>.law`."""
 
 
 def sidecar_path(robot: Path) -> Path:
@@ -25,23 +29,36 @@ def apply(model: Model, robot: Path) -> Model:
     path = sidecar_path(robot)
     if not path.exists():
         return model
-    for name, value in _read(path).get("parameters", {}).items():
-        if not _is_numbers(value):
-            raise FileError(f"{path.name}: the value of {name!r} must be a number or a list of numbers, not {value!r}.")
+    parameters = _read(path).get("parameters", {})
+    for name in sorted(parameters, key=lambda name: not name.endswith(LAW)):  # a law says which numbers there are
         try:
-            model = paths.write(model, name, np.asarray(value, dtype=float))
+            model = _with_value(model, name, parameters[name])
         except TruesimError as problem:
             raise FileError(f"{path.name}: {problem}") from None
     return model
 
 
-def write(model: Model, robot: Path, needed: Iterable[paths.Path]) -> None:
-    """Keep the values at these paths in the sidecar; without any, take them out, and the file if nothing is left."""
+def _with_value(model: Model, name: str, value: Any) -> Model:
+    if name.startswith(GROUP) and name.endswith(LAW):
+        return with_law(model, name.removeprefix(GROUP).removesuffix(LAW), str(value))
+    if not _is_numbers(value):
+        raise FileError(f"the value of {name!r} must be a number or a list of numbers, not {value!r}.")
+    return paths.write(model, name, np.asarray(value, dtype=float))
+
+
+def laws(model: Model) -> dict[str, str]:
+    """Laws of actuators that no robot file can hold, by path."""
+    pairs = zip(model.actuators.names, model.actuators.laws, strict=True)
+    return {f"{GROUP}{name}{LAW}": law for name, law in pairs if law != AFFINE}
+
+
+def write(robot: Path, parameters: Mapping[str, Any]) -> None:
+    """Keep these values in the sidecar; without any, take out what it has, and the file if nothing is left."""
     path = sidecar_path(robot)
     content = _read(path) if path.exists() else {}
     content.pop("parameters", None)
-    if parameters := {str(at): np.asarray(paths.read(model, at), dtype=float).tolist() for at in needed}:
-        content["parameters"] = parameters
+    if parameters:
+        content["parameters"] = dict(parameters)
     if set(content) - {"version"}:
         path.write_text(json.dumps({"version": VERSION, **content}, indent=2) + "\n")
     else:

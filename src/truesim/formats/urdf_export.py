@@ -42,7 +42,7 @@ def export_urdf(model: Model) -> tuple[str, tuple[Finding, ...]]:
     for kind, names in (("actuator", model.actuators.names), ("site", model.sites.names)):
         for name in names:
             found.add(kind, name, "URDF has no place for it")
-    for sensor in model.sensors:
+    for sensor in model.sensors.declared:
         found.add("sensor", sensor.name, "URDF has no place for it")
     body = "\n".join(f"  {line}" for line in lines)
     text = f'<?xml version="1.0"?>\n<robot name="{_escaped(model.name) or "robot"}">\n{body}\n</robot>\n'

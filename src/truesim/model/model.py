@@ -7,9 +7,11 @@ import equinox as eqx
 
 from truesim.core.errors import unknown_name
 from truesim.core.typing import Array, Float
+from truesim.model.actuators import Actuators
 from truesim.model.constraints import Contacts, Equalities
 from truesim.model.kinds import AbstractJointKind
 from truesim.model.quantity import quantity
+from truesim.model.sensors import Sensors
 from truesim.model.source import Finding, Source
 from truesim.model.topology import Topology
 
@@ -49,7 +51,11 @@ class Joints(eqx.Module):
     damping: Float[Array, "joints"] = quantity("N m s/rad|N s/m")
     """Viscous damping."""
     frictionloss: Float[Array, "joints"] = quantity("N m|N")
-    """Dry friction."""
+    """Dry friction in motion."""
+    stiction: Float[Array, "joints"] = quantity("N m|N")
+    """Dry friction at the onset of motion, beyond `frictionloss`; it fades as exp(-(v / stribeck_velocity)^2)."""
+    stribeck_velocity: Float[Array, "joints"] = quantity("rad/s|m/s")
+    """Speed over which stiction fades (the Stribeck effect)."""
     armature: Float[Array, "joints"] = quantity("kg m^2|kg")
     """Inertia of the rotor, reflected to the joint."""
     stiffness: Float[Array, "joints"] = quantity("N m/rad|N/m")
@@ -79,29 +85,6 @@ class Joints(eqx.Module):
     force_limited: tuple[bool, ...] = eqx.field(static=True)
 
 
-class Actuators(eqx.Module):
-    """Actuators on joints: `force = gain(length, velocity) * control + bias(length, velocity)`, times gear."""
-
-    gain: Float[Array, "actuators"] = quantity("force per control")
-    """Constant part of the gain."""
-    gain_slope: Float[Array, "actuators 2"] = quantity("force per control")
-    """How the gain grows with length and with velocity."""
-    bias: Float[Array, "actuators 3"] = quantity("force")
-    """Bias b0 + b1 length + b2 velocity."""
-    gear: Float[Array, "actuators 6"] = quantity("1")
-    """Gear: the joint feels gear times the actuator's force; length and velocity are the joint's times gear."""
-    control_range: Float[Array, "actuators 2"] = quantity("control")
-    """Bounds of the control."""
-    force_range: Float[Array, "actuators 2"] = quantity("N m|N")
-    """Bounds of the actuator's force, before gear."""
-    names: tuple[str, ...] = eqx.field(static=True)
-    joints: tuple[int, ...] = eqx.field(static=True)
-    in_parent: tuple[bool, ...] = eqx.field(static=True)
-    """Whether a gear on a ball or free joint is expressed in the parent's frame instead of the body's."""
-    control_limited: tuple[bool, ...] = eqx.field(static=True)
-    force_limited: tuple[bool, ...] = eqx.field(static=True)
-
-
 class Sites(eqx.Module):
     """Named frames fixed to bodies."""
 
@@ -112,22 +95,6 @@ class Sites(eqx.Module):
     names: tuple[str, ...] = eqx.field(static=True)
     bodies: tuple[int, ...] = eqx.field(static=True)
     """Body of each site; -1 is the world."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Sensor:
-    """One sensor: what it reads, and of which object."""
-
-    name: str
-    kind: str
-    """MJCF's element name, such as `jointpos` or `gyro`."""
-    object_kind: str
-    """`joint`, `actuator`, `body`, `xbody`, `geom` or `site`."""
-    object: int
-    reference_kind: str | None = None
-    reference: int = -1
-    cutoff: float = 0.0
-    """Readings are clipped to this absolute value; 0 means never."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -205,9 +172,11 @@ class Model(eqx.Module):
     geoms: Geoms
     contacts: Contacts
     equalities: Equalities
+    sensors: Sensors
     gravity: Float[Array, "3"] = quantity("m/s^2")
     """Acceleration of gravity in the world."""
-    sensors: tuple[Sensor, ...] = eqx.field(static=True)
+    time_scale: Float[Array, ""] = quantity("1")
+    """Seconds of the robot in a second of the clock that stamps its logs."""
     topology: Topology = eqx.field(static=True)
     options: Options = eqx.field(static=True)
     name: str = eqx.field(static=True)

@@ -5,7 +5,8 @@ new model.
 """
 
 import dataclasses
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import equinox as eqx
@@ -14,8 +15,10 @@ import numpy as np
 
 from truesim.core.errors import TruesimError, unknown_name
 from truesim.core.typing import Array
+from truesim.model.actuators import Actuators
 from truesim.model.kinds import FREE, SLIDE
 from truesim.model.model import Model
+from truesim.model.sensors import Sensors
 
 GROUPS = {
     "bodies": "body",
@@ -25,8 +28,11 @@ GROUPS = {
     "geoms": "geom",
     "contacts": "contact pair",
     "equalities": "equality constraint",
+    "sensors": "sensor channel",
 }
 """The groups of named things, each with its word in the singular."""
+VARIED: dict[type, Callable[[Any, str, int], bool]] = {Actuators: Actuators.applies, Sensors: Sensors.applies}
+"""Records of which not all have all fields, and who has which."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +63,10 @@ def parse(model: Model, text: str) -> Path:
         raise unknown_name(f"field of {group}", field, _quantities(records))
     if name not in records.names:
         raise unknown_name(GROUPS[group], name, records.names)
-    return Path(text, field, group, records.names.index(name))
+    i = records.names.index(name)
+    if not has(records, field, i):
+        raise unknown_name(f"field of {group}/{name}", field, _fields(records, i))
+    return Path(text, field, group, i)
 
 
 def paths(model: Model) -> Iterator[Path]:
@@ -65,7 +74,7 @@ def paths(model: Model) -> Iterator[Path]:
     for group in GROUPS:
         records = getattr(model, group)
         for i, name in enumerate(records.names):
-            for field in _quantities(records):
+            for field in _fields(records, i):
                 yield Path(f"{group}/{name}.{field}", field, group, i)
     for field in _quantities(model):
         yield Path(field, field)
@@ -97,7 +106,10 @@ def write(model: Model, path: Path | str, value: Any) -> Model:
 
 def unit(model: Model, path: Path) -> str:
     """Unit of the value at a path."""
-    units = _quantities(model if path.group is None else getattr(model, path.group))[path.field].split("|")
+    text = _quantities(model if path.group is None else getattr(model, path.group))[path.field]
+    if path.group == "sensors" and text == "reading":
+        return model.sensors.channels[path.index or 0].unit
+    units = text.split("|")
     if len(units) == 1 or path.index is None:
         return units[0]
     joint = path.index if path.group == "joints" else model.actuators.joints[path.index]
@@ -105,10 +117,25 @@ def unit(model: Model, path: Path) -> str:
     return f"{units[0]} and {units[1]}" if kind == FREE else units[kind == SLIDE]
 
 
+def has(records: eqx.Module, field: str, i: int) -> bool:
+    """Whether member `i` of a group has this quantity; some depend on its kind or law."""
+    applies = VARIED.get(type(records), lambda records, field, i: True)
+    return field in _quantities(records) and applies(records, field, i)
+
+
+def _fields(records: eqx.Module, i: int) -> list[str]:
+    """Quantities that member `i` of a group has."""
+    return [field for field in _quantities(records) if has(records, field, i)]
+
+
 def _quantities(module: eqx.Module) -> dict[str, str]:
     """Fields of a module that are physical quantities, with their units."""
-    fields = dataclasses.fields(module)
-    return {f.name: f.metadata["unit"] for f in fields if "unit" in f.metadata}
+    return _units(type(module))
+
+
+@functools.cache
+def _units(record: type[eqx.Module]) -> dict[str, str]:
+    return {f.name: f.metadata["unit"] for f in dataclasses.fields(record) if "unit" in f.metadata}
 
 
 def _array(model: Model, path: Path) -> Array:

@@ -1,4 +1,4 @@
-"""Fields that are physical quantities."""
+"""Fields that are physical quantities: each names its unit beside its declaration."""
 
 import dataclasses
 from typing import Any

@@ -166,9 +166,27 @@ class Algebra(IndexAlgebra, Graph):
         known = self.compare_bounds(op, a, b)
         if known is not None:
             return self.const(known, BOOL)
+        flag = self._compare_flag(op, a, b)
+        if flag is not None:
+            return flag
         if op in ("eq", "ne") and a > b:
             a, b = b, a
         return self.apply(op, a, b, dtype=BOOL)
+
+    def _compare_flag(self, op: str, a: int, b: int) -> int | None:
+        """A comparison of a constant with a boolean made a number: that boolean, its opposite, or known."""
+        for x, y in ((a, b), (b, a)):
+            if self.ops[x] == "convert" and self.scalar(self.args[x][0]) is BOOL and self.values[y] is not None:
+                dtype = self.scalar(x)
+                outcomes = [
+                    bool(FOLD[op](*((v, self.values[y]) if x == a else (self.values[y], v))))
+                    for v in (dtype.dtype.type(0), dtype.dtype.type(1))
+                ]
+                flag = self.args[x][0]
+                if outcomes[0] == outcomes[1]:
+                    return self.const(outcomes[0], BOOL)
+                return flag if outcomes[1] else self.logical_not(flag)
+        return None
 
     def logical_not(self, a: int) -> int:
         """Not a (bitwise for integers)."""

@@ -8,10 +8,10 @@ import numpy as np
 from jax.extend import core as jex
 
 from truesim.native.algebra import Algebra
-from truesim.native.driver import Frame, Port, driver
+from truesim.native.driver import Copy, Frame, Port, Ports, driver
 from truesim.native.emit import Module
 from truesim.native.lower import Lowering
-from truesim.native.lower.values import Array, InMemory, Rows
+from truesim.native.lower.values import Array, InMemory, Rows, is_copied
 from truesim.native.schedule import Schedule, Sink, schedule
 from truesim.native.target import Target
 from truesim.native.types import memory
@@ -46,43 +46,73 @@ def listing(closed: jex.ClosedJaxpr, target: Target) -> Listing:
         outputs, sinks, direct = _outputs(g, results)
         plan = schedule(g, sinks, direct)
         lanes = target.vector_bytes // (8 if low.is_double else 4)
-        layout = _layout(g, plan, lanes, [x.memory() for x in inputs], outputs)
+        layout = _layout(g, plan, lanes, list(outputs.values()))
         module = Module(g, plan, layout, target.has_fma)
         body = module.block(plan.block, [])
-        ports = [
-            [Port(x.size, x.type, layout.arrays[n]) for x, n in zip(arrays, nodes, strict=True)]
-            for arrays, nodes in ((inputs, [x.memory() for x in inputs]), (results, outputs))
-        ]
+        ports = Ports(
+            [_port(g, layout, k, x.memory()) for k, x in enumerate(inputs) if x.memory() in layout.arrays],
+            [_port(g, layout, k, n) for k, n in outputs.items()],
+            [
+                Copy(k, source, x.size * x.type.size)
+                for k, x in enumerate(results)
+                if (source := _source(g, x)) is not None
+            ],
+        )
         frame = Frame(lanes, layout.size, _group(layout.size), target.is_x86)
-        around = driver(ports[0], ports[1], body, frame)
+        around = driver(ports, body, frame)
         operations = sum(map(len, plan.order.values()))
         return Listing(module.text() + around, operations, layout.size)
 
 
-def _outputs(g: Algebra, results: list[Array]) -> tuple[list[int], list[Sink], list[int]]:
-    """Memory node of each output, the writes that fill them, and those filled by loops themselves."""
-    outputs: list[int] = []
+def _port(g: Algebra, layout: Layout, number: int, node: int) -> Port:
+    dtype = g.memory_type(node)
+    return Port(number, dtype.length, dtype.element, layout.arrays[node])
+
+
+def _source(g: Algebra, result: Array) -> int | None:
+    """Number of the input that an output repeats, if it does."""
+    if isinstance(result, Rows) or not result.size:
+        return None
+    if isinstance(result, InMemory):
+        memory = result.memory()
+    else:
+        nodes = result.nodes().reshape(-1).tolist()
+        memory = g.args[nodes[0]][0] if g.ops[nodes[0]] == "load" else nodes[0]
+        if g.ops[memory] != "input" or any(n != g.load(memory, g.index(k)) for k, n in enumerate(nodes)):
+            return None
+    if g.ops[memory] != "input" or g.memory_type(memory).length != result.size:
+        return None
+    number = g.attrs[memory]
+    assert isinstance(number, int)
+    return number
+
+
+def _outputs(g: Algebra, results: list[Array]) -> tuple[dict[int, int], list[Sink], list[int]]:
+    """Memory node of each computed output, the writes that fill them, and those filled by loops themselves."""
+    outputs: dict[int, int] = {}
     sinks: list[Sink] = []
     direct: list[int] = []
     for k, result in enumerate(results):
-        if isinstance(result, InMemory | Rows) and (isinstance(result, Rows) or result.size > 64):
+        if _source(g, result) is not None:
+            continue
+        if isinstance(result, InMemory | Rows) and is_copied(result.shape):
             node = result.memory()
             if g.ops[node] != "stack" or node in direct:
                 node = Rows(g, result.shape, result.type, result.row).memory() if result.shape else node
-            outputs.append(node)
+            outputs[k] = node
             direct.append(node)
             continue
         node = g.node("output", memory(result.type, result.size), (), k)
-        outputs.append(node)
+        outputs[k] = node
         sinks += [Sink(v, node, g.index(j)) for j, v in enumerate(result.nodes().reshape(-1).tolist())]
     return outputs, sinks, direct
 
 
-def _layout(g: Algebra, plan: Schedule, lanes: int, inputs: list[int], outputs: list[int]) -> Layout:
-    slot = lanes * 8
+def _layout(g: Algebra, plan: Schedule, lanes: int, outputs: list[int]) -> Layout:
+    slot = lanes * max((g.scalar(n).size for n in plan.slots), default=1)
     arrays: dict[int, int] = {}
     offset = -(-plan.slot_count * slot // 64) * 64
-    for n in dict.fromkeys([*inputs, *outputs, *plan.arrays]):
+    for n in dict.fromkeys([*outputs, *plan.arrays]):
         dtype = g.memory_type(n)
         arrays[n] = offset
         offset += -(-dtype.length * dtype.element.size * lanes // 64) * 64

@@ -3,7 +3,7 @@
 from truesim.native.algebra import Algebra
 from truesim.native.elementary.numbers import Number, Scope
 from truesim.native.function import Function
-from truesim.native.graph import Loop
+from truesim.native.graph import Loop, Write
 from truesim.native.liveness import is_free
 from truesim.native.schedule import Block, Chunk, Nested, Schedule
 from truesim.native.types import F64, Memory
@@ -71,25 +71,27 @@ class Module:
     def _nested(self, nested: Nested, counters: list[int]) -> str:
         """A loop whose body calls the functions of its block; carries stay in their slots.
 
-        All tiles go through a counted loop together. In a while loop each has its own number of iterations.
+        All tiles go through a counted loop together. In a loop with a gate each has its own number of iterations.
         """
         loop = nested.loop
         inner = [*counters, loop.region]
-        start = _call(self._copies(loop, loop.inits, counters), counters)
+        start = _call(self._copies(loop, loop.inits, [], counters), counters)
         body = self.block(nested.block, inner)
-        end = _call(self._copies(loop, loop.nexts, inner), inner)
+        end = _call(self._copies(loop, loop.nexts, loop.live_writes(), inner), inner)
         name = self.fresh("loop")
         iterate = [*body, end, f"%next = add i64 %i{loop.region}, 1"]
-        if loop.trips is not None:
-            lines = _counted(loop.region, loop.trips, start, iterate)
+        if loop.gate is not None:
+            lines = self._gated(loop, loop.gate, start, iterate)
         else:
-            lines = self._while(loop, start, iterate)
+            assert loop.trips is not None
+            lines = _counted(loop.region, loop.trips, start, iterate)
         self.unit.functions.append("\n".join([_header(name, counters), *lines, "}"]))
         return name
 
-    def _while(self, loop: Loop, start: str, iterate: list[str]) -> list[str]:
+    def _gated(self, loop: Loop, gate: int, start: str, iterate: list[str]) -> list[str]:
         layout = self.unit.layout
-        lanes, offset = layout.lanes, layout.slots[loop.carries[0]]
+        lanes, offset = layout.lanes, layout.slots[loop.carries[gate]]
+        trips = 2**62 if loop.trips is None else loop.trips
         self.unit.code.declarations.add(f"declare i8 @llvm.vector.reduce.or.v{lanes}i8(<{lanes} x i8>)")
         return [
             "entry:", f"%bytes = mul i64 %tiles, {layout.size}",
@@ -100,7 +102,8 @@ class Module:
             "head:", f"%i{loop.region} = phi i64 [0, %tile], [%next, %body]",
             f"%at = getelementptr i8, ptr %ws, i64 {offset}", f"%flags = load <{lanes} x i8>, ptr %at",
             f"%any = call i8 @llvm.vector.reduce.or.v{lanes}i8(<{lanes} x i8> %flags)",
-            "%more = icmp ne i8 %any, 0",
+            "%open = icmp ne i8 %any, 0", f"%left = icmp ult i64 %i{loop.region}, {trips}",
+            "%more = and i1 %open, %left",
             "br i1 %more, label %body, label %done",
             "body:", *_on_one_tile(iterate), "br label %head",
             "done:", f"%ws.next = getelementptr i8, ptr %ws, i64 {layout.size}",
@@ -108,17 +111,21 @@ class Module:
             "return:", "ret void",
         ]  # fmt: skip
 
-    def _copies(self, loop: Loop, values: list[int], counters: list[int]) -> str:
-        """Function that moves values to the places of the carries, all reads before all writes."""
+    def _copies(self, loop: Loop, values: list[int], writes: list[Write], counters: list[int]) -> str:
+        """Function that moves values to the places of the carries and writes into them; all reads come first."""
         function = Function(self.unit, counters)
         live = loop.live_carries or []
         scalars = [k for k in live if not isinstance(self.g.types[loop.carries[k]], Memory)]
         moved = [(loop.carries[k], function.ref(values[k])) for k in scalars if values[k] != loop.carries[k]]
+        for n in (n for w in writes for n in w.nodes()):
+            function.ref(n)
         for carry, value in moved:
             function.store_slot(carry, value)
         for k in live:
             if k not in scalars:
                 function.copy_memory(loop.carries[k], values[k])
+        for write in writes:
+            function.write(loop.carries[write.carry], write)
         return self._finish(function, "copy")
 
 

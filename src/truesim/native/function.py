@@ -1,6 +1,6 @@
 """One LLVM function at a time: instructions for nodes, loads, stores and small loops."""
 
-from truesim.native.graph import Loop
+from truesim.native.graph import Loop, Write
 from truesim.native.instructions import scalar_constant
 from truesim.native.liveness import is_free
 from truesim.native.schedule import Sink
@@ -192,6 +192,34 @@ ret void
         dtype = self.g.memory_type(sink.target).element
         self.store(self.ref(sink.value), dtype, self.address(sink.target, self.ref(sink.index)))
 
+    def write(self, target: int, write: Write) -> None:
+        """Write elements to consecutive places of an array, from a start that may differ between lanes."""
+        g, lanes = self.g, self.layout.lanes
+        dtype, index_type = g.memory_type(target).element, g.scalar(write.start)
+        if index_type is INDEX:
+            for k, element in enumerate(write.elements):
+                self.sink(Sink(element, target, g.index_add(write.start, g.index(k))))
+            return
+        base, starts = self.address(target, "0"), self.ref(write.start)
+        for lane in range(lanes):
+            first = self._lane_index(index_type, starts, lane)
+            for k, element in enumerate(write.elements):
+                at = self._lane_address(base, dtype, self.line(f"add i64 {first}, {k}"), lane)
+                value = self.line(f"extractelement {self.unit.code.vector(dtype)} {self.ref(element)}, i64 {lane}")
+                if dtype.kind == "bool":
+                    value = self.line(f"zext i1 {value} to i8")
+                self.lines.append(f"store {dtype.stored} {value}, ptr {at}")
+
+    def _lane_index(self, index_type: Scalar, indices: str, lane: int) -> str:
+        one = self.line(f"extractelement {self.unit.code.vector(index_type)} {indices}, i64 {lane}")
+        return one if index_type.bits == 64 else self.line(f"sext {index_type.llvm} {one} to i64")
+
+    def _lane_address(self, base: str, dtype: Scalar, index: str, lane: int) -> str:
+        """Address of one lane's part of an element."""
+        scaled = self.line(f"mul i64 {index}, {self.layout.lanes}")
+        place = self.line(f"add i64 {scaled}, {lane}")
+        return self.line(f"getelementptr {dtype.stored}, ptr {base}, i64 {place}")
+
     def copy_memory(self, target: int, source: int) -> None:
         """Copy a whole array to the place of another."""
         g = self.g
@@ -215,13 +243,11 @@ ret void
         base = self.unit.data(memory) if shared else self.address(memory, "0")
         result = "poison"
         for lane in range(lanes):
-            one = self.line(f"extractelement {self.unit.code.vector(index_type)} {indices}, i64 {lane}")
-            wide = one if index_type.bits == 64 else self.line(f"sext {index_type.llvm} {one} to i64")
-            place = self.line(f"add i64 {wide}, {offset}")
-            if not shared:
-                scaled = self.line(f"mul i64 {place}, {lanes}")
-                place = self.line(f"add i64 {scaled}, {lane}")
-            at = self.line(f"getelementptr {dtype.stored}, ptr {base}, i64 {place}")
+            place = self.line(f"add i64 {self._lane_index(index_type, indices, lane)}, {offset}")
+            if shared:
+                at = self.line(f"getelementptr {dtype.stored}, ptr {base}, i64 {place}")
+            else:
+                at = self._lane_address(base, dtype, place, lane)
             element = self.line(f"load {dtype.stored}, ptr {at}")
             result = self.line(f"insertelement {vector} {result}, {dtype.stored} {element}, i64 {lane}")
         if dtype.kind == "bool":
@@ -283,9 +309,12 @@ ret void
             self.names[g.carried(loop, k)] = f"%c{r}.{k}"
 
     def _more(self, loop: Loop) -> str:
+        tests = []
         if loop.trips is not None:
-            return self.line(f"icmp ult i64 {self.names[loop.counter]}, {loop.trips}")
-        return self.unit.any(self.names[loop.carries[0]], self.line)
+            tests.append(self.line(f"icmp ult i64 {self.names[loop.counter]}, {loop.trips}"))
+        if loop.gate is not None:
+            tests.append(self.unit.any(self.names[loop.carries[loop.gate]], self.line))
+        return tests[0] if len(tests) == 1 else self.line(f"and i1 {tests[0]}, {tests[1]}")
 
     def _stack_stores(self, loop: Loop) -> None:
         g = self.g

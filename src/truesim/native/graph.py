@@ -27,8 +27,23 @@ class Stack:
 
 
 @dataclass
+class Write:
+    """Elements that replace some of a carried array, in place, at the end of every iteration."""
+
+    carry: int
+    """Number of the carry."""
+    start: int
+    """Where the first element goes: an index node, or a number that may differ between lanes."""
+    elements: list[int]
+
+    def nodes(self) -> list[int]:
+        """Everything it needs."""
+        return [self.start, *self.elements]
+
+
+@dataclass
 class Loop:
-    """A loop in the graph: fixed trip count, or run while any lane of `carries[0]` is true."""
+    """A loop in the graph: a fixed number of iterations, or as long as any lane's gate is open, or both."""
 
     region: int
     parent: int
@@ -44,18 +59,20 @@ class Loop:
     live_carries: list[int] | None = None
     """Numbers of the carries somebody needs; None before dead code is dropped."""
     live_stacks: list[int] | None = None
+    gate: int | None = None
+    """Number of a boolean carry: where it is false, iterations change nothing."""
+    writes: list[Write] = field(default_factory=list)
 
     def roots(self) -> list[int]:
         """Everything an iteration must compute."""
         carries = range(len(self.nexts)) if self.live_carries is None else self.live_carries
         stacks = range(len(self.stacks)) if self.live_stacks is None else self.live_stacks
         stored = [n for k in stacks for n in (self.stacks[k].start, *self.stacks[k].elements)]
-        return [*(self.nexts[k] for k in carries), *stored]
+        return [*(self.nexts[k] for k in carries), *stored, *(n for w in self.live_writes() for n in w.nodes())]
 
-    @property
-    def is_while(self) -> bool:
-        """True when the number of iterations depends on data."""
-        return self.trips is None
+    def live_writes(self) -> list[Write]:
+        """The writes to carries that somebody needs."""
+        return [w for w in self.writes if self.live_carries is None or w.carry in self.live_carries]
 
 
 class Graph:
@@ -150,7 +167,7 @@ class Graph:
         """A new loop inside the current region, its counter ready to use; close it with `end_loop`."""
         region = len(self.depth)
         self.depth.append(self.depth[self.current] + 1)
-        loop = Loop(region, self.current, trips)
+        loop = Loop(region, self.current, trips, gate=0 if trips is None else None)
         self.current = region
         loop.counter = self._append(("counter", INDEX, (), region), region)
         self.bounds[loop.counter] = (0, trips - 1) if trips is not None else (0, 2**62)

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from truesim.native.algebra import Algebra
-from truesim.native.types import Memory, Scalar
+from truesim.native.graph import Loop
+from truesim.native.types import BOOL, Memory, Scalar
 
 
 def prune(g: Algebra, roots: Iterable[int]) -> set[int]:
@@ -19,11 +20,12 @@ def prune(g: Algebra, roots: Iterable[int]) -> set[int]:
         op = g.ops[n]
         if op == "loop":
             loop = g.loops[g.attrs[n]]
-            stack += [loop.carries[0]] if loop.is_while else []
+            stack += [loop.carries[loop.gate]] if loop.gate is not None else []
         elif op == "carry":
             region, k = g.attrs[n]
             loop = g.loops[region]
             stack += [loop.inits[k], loop.nexts[k], loop.node]
+            stack += [m for w in loop.writes if w.carry == k for m in w.nodes()]
         elif op in ("result", "stack"):
             loop = g.loops[g.attrs[g.args[n][0]]]
             k = g.attrs[n]
@@ -46,6 +48,31 @@ def _prune_loop(g: Algebra, n: int, live: set[int]) -> None:
     loop.live_stacks = [k for k in range(len(loop.stacks)) if g.stacked(loop, k) in live]
     inits = [loop.inits[k] for k in loop.live_carries]
     g.args[n] = (*inits, *g.free_nodes(loop, loop.roots()))
+    if loop.gate is None and not loop.live_stacks and not loop.live_writes():
+        loop.gate = next((k for k in loop.live_carries if _is_gate(g, loop, k)), None)
+
+
+def _is_gate(g: Algebra, loop: Loop, k: int) -> bool:
+    """Whether carry `k` is a boolean that stays false once it is, while all other carries stay as they are.
+
+    Scans whose body is a `cond` between an iteration and nothing have one: they can end when no lane has more to do.
+    """
+    gate, after = loop.carries[k], loop.nexts[k]
+    if g.types[gate] is not BOOL or not (g.ops[after] == "and" and gate in g.args[after]):
+        return False
+    return all(_stands_still(g, gate, loop.carries[j], loop.nexts[j]) for j in loop.live_carries or () if j != k)
+
+
+def _stands_still(g: Algebra, gate: int, carry: int, after: int) -> bool:
+    """Whether a carry keeps its value where the gate is false."""
+    if after == carry:
+        return True
+    op, args = g.ops[after], g.args[after]
+    if op == "select":
+        return args[0] == gate and args[2] == carry
+    if op == "and":
+        return carry in args and any(g.ops[a] == "not" and g.args[a] == (gate,) for a in args)
+    return op == "or" and set(args) == {gate, carry}
 
 
 def share_reciprocals(g: Algebra, live: set[int]) -> None:

@@ -70,7 +70,7 @@ class Schedule:
     """Slot number of each value that lives in the workspace."""
     slot_count: int
     arrays: list[int]
-    """Memory nodes that need space in the workspace."""
+    """Memory nodes that need space in the workspace, inputs that are read among them."""
     inlined: set[int]
     """Regions of the loops that stay inside a chunk."""
 
@@ -123,7 +123,7 @@ class _Scheduler:
         return Schedule(block, self.order, slots, count, arrays, self.inlined)
 
     def _needs_space(self, n: int) -> bool:
-        return isinstance(self.g.types[n], Memory) and self.g.ops[n] in ("array", "stack", "carry")
+        return isinstance(self.g.types[n], Memory) and self.g.ops[n] in ("input", "array", "stack", "carry")
 
     # Cutting into chunks
 
@@ -183,7 +183,7 @@ class _Scheduler:
         for sink in sinks:
             home = self.chunk_of.get(sink.value)
             if home is None or home.region != region:
-                if last is None:
+                if last is None or len(last.sinks) >= CHUNK:
                     last = Chunk(self.tick(), region)
                     block.items.append(last)
                 home = last
@@ -235,6 +235,8 @@ class _Scheduler:
                 yield from self.uses(item.block)
                 for k in loop.live_carries or ():
                     yield loop.nexts[k], item.end, loop.region
+                for n in (n for w in loop.live_writes() for n in w.nodes()):
+                    yield n, item.end, loop.region
                 continue
             for n in item.nodes:
                 for a in g.args[n]:

@@ -117,3 +117,32 @@ def scatter(bits: int, lanes: int) -> str:
         "written:", "%m.next = add i64 %m, 1", "br label %tail",
         "done:", "ret void", "}",
     ])  # fmt: skip
+
+
+PASS_ON = """
+define internal void @pass(ptr %from, i64 %stride, ptr %to, i64 %size, i64 %start, i64 %stop) nounwind {
+entry:
+  %shared = icmp eq i64 %stride, 0
+  br i1 %shared, label %head, label %all
+all:
+  %skip = mul i64 %start, %size
+  %source = getelementptr i8, ptr %from, i64 %skip
+  %target = getelementptr i8, ptr %to, i64 %skip
+  %amount = sub i64 %stop, %start
+  %bytes = mul i64 %amount, %size
+  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 %bytes, i1 false)
+  ret void
+head:
+  %k = phi i64 [%start, %entry], [%k.next, %one]
+  %more = icmp slt i64 %k, %stop
+  br i1 %more, label %one, label %done
+one:
+  %place = mul i64 %k, %size
+  %row = getelementptr i8, ptr %to, i64 %place
+  call void @llvm.memcpy.p0.p0.i64(ptr %row, ptr %from, i64 %size, i1 false)
+  %k.next = add i64 %k, 1
+  br label %head
+done:
+  ret void
+}"""
+"""@pass: an output of `size` bytes that repeats an input, for the instances `start` to `stop`."""

@@ -1,13 +1,16 @@
 """Motion in time: state, simulator, integrators, sensors, rollouts."""
 
 from truesim.simulate.compiled import compile_jacobian, compile_rollout, compile_value_and_gradient
+from truesim.simulate.history import History
 from truesim.simulate.integrators import Implicit, ImplicitFast, ImplicitStiff, RungeKutta4, SemiImplicitEuler
 from truesim.simulate.joint_laws import MujocoJointLaw, SmoothJointLaw
+from truesim.simulate.readings import readings
 from truesim.simulate.rollout import Trajectory, record, rollout
 from truesim.simulate.simulator import Simulator
 from truesim.simulate.state import State, StepInfo
 
 __all__ = [
+    "History",
     "Implicit",
     "ImplicitFast",
     "ImplicitStiff",
@@ -22,6 +25,7 @@ __all__ = [
     "compile_jacobian",
     "compile_rollout",
     "compile_value_and_gradient",
+    "readings",
     "record",
     "rollout",
 ]

@@ -1,5 +1,6 @@
 """Rollouts and their derivatives as compiled functions of batches: native kernels, or XLA on request."""
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -156,19 +157,20 @@ def sensitivities(
     parameters, unflatten = ravel_pytree(theta)
     size_q = math.prod(jnp.shape(state.q))
 
-    def step(x: Array, parameters: Array, time: Array, command: Array) -> Array:
-        before = State(x[:size_q], x[size_q:], time)
+    def step(x: Array, parameters: Array, state: State, command: Array) -> tuple[Array, State]:
+        before = dataclasses.replace(state, q=x[:size_q], v=x[size_q:])
         after, _ = simulator_of(unflatten(parameters)).step(before, command)
-        return jnp.concatenate([after.q, after.v])
+        return jnp.concatenate([after.q, after.v]), after
 
-    def advance(carry: tuple[Array, Array, Array], command: Array) -> tuple[Any, tuple[Array, Array]]:
-        x, X, time = carry
-        A, B = jax.jacfwd(step, argnums=(0, 1))(x, parameters, time, command)
+    def advance(carry: tuple[State, Array], command: Array) -> tuple[Any, tuple[Array, Array]]:
+        state, X = carry
+        x = jnp.concatenate([state.q, state.v])
+        (A, B), state = jax.jacfwd(step, argnums=(0, 1), has_aux=True)(x, parameters, state, command)
         X = A @ X + jnp.concatenate([B, jnp.zeros((len(x), len(x)))], axis=1)
-        x = step(x, parameters, time, command)
-        return (x, X, time + timestep), (x, X)
+        return (state, X), (jnp.concatenate([state.q, state.v]), X)
 
-    x = jnp.concatenate([state.q, state.v])
-    X = jnp.concatenate([jnp.zeros((len(x), len(parameters))), jnp.eye(len(x))], axis=1)
-    timestep = jnp.asarray(simulator_of(theta).timestep)
-    return jax.lax.scan(advance, (x, X, jnp.asarray(state.time)), jnp.asarray(commands))[1]
+    commands, size = jnp.asarray(commands), size_q + math.prod(jnp.shape(state.v))
+    X = jnp.concatenate([jnp.zeros((size, len(parameters))), jnp.eye(size)], axis=1)
+    simulator, state = simulator_of(theta), jax.tree.map(jnp.asarray, state)
+    state = simulator.started(state, commands[0]) if simulator.history else state
+    return jax.lax.scan(advance, (state, X), commands)[1]

@@ -1,5 +1,6 @@
 """Many steps: a scan over commands, and the trajectory it leaves."""
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -16,8 +17,8 @@ from truesim.simulate.state import State, StepInfo
 
 
 def keep_states(state: State, info: StepInfo) -> State:
-    """Keeps the state after each step."""
-    return state
+    """Keeps the state after each step, without the history of commands that led there."""
+    return dataclasses.replace(state, history=None)
 
 
 def rollout(
@@ -50,12 +51,17 @@ def _steps(
     keep: Callable[[State, StepInfo], Any], checkpoint: bool, simulator: Simulator, state: State, commands: Array
 ) -> tuple[State, Any]:
     constants = simulator.constants()
+    state = _started(simulator, state, commands)
 
     def advance(state: State, command: Array) -> tuple[State, Any]:
         state, info = simulator.step(state, command, constants)
         return state, keep(state, info)
 
     return jax.lax.scan(jax.checkpoint(advance) if checkpoint else advance, state, jnp.asarray(commands))
+
+
+def _started(simulator: Simulator, state: State, commands: Array) -> State:
+    return simulator.started(state, commands[0]) if simulator.history else state
 
 
 class Trajectory(eqx.Module):
@@ -71,6 +77,8 @@ class Trajectory(eqx.Module):
     """Reading of each sensor by name."""
     info: StepInfo
     """Diagnostics of each step."""
+    end: State
+    """The state after the last step, from which the motion can go on."""
 
 
 def record(
@@ -86,21 +94,22 @@ def record(
     """
     args = (simulator, state, jnp.asarray(commands))
     native = chosen(backend) == "native"
-    samples, last, info = call_native(_samples, args, identity=_samples) if native else _samples(*args)
-    states, commands, sensors = jax.tree.map(lambda x, end: jnp.concatenate([x, end[None]]), samples, last)
-    return Trajectory(states.time, states.q, states.v, commands, sensors, info)
+    samples, last, info, end = call_native(_samples, args, identity=_samples) if native else _samples(*args)
+    time, q, v, commands, sensors = jax.tree.map(lambda x, end: jnp.concatenate([x, end[None]]), samples, last)
+    return Trajectory(time, q, v, commands, sensors, info, end)
 
 
-def _samples(simulator: Simulator, state: State, commands: Array) -> tuple[tuple, tuple, StepInfo]:
-    """State, command and sensors at the start of every step; the same at the end; diagnostics of every step."""
+def _samples(simulator: Simulator, state: State, commands: Array) -> tuple[tuple, tuple, StepInfo, State]:
+    """What is sampled at the start of every step and at the end, diagnostics of every step, and the last state."""
     constants = simulator.constants()
+    state = _started(simulator, state, commands)
 
     def sample(state: State, command: Array) -> tuple:
-        return state, command, read_sensors(simulator, state, command, constants)
+        return state.time, state.q, state.v, command, read_sensors(simulator, state, command, constants)
 
     def advance(state: State, command: Array) -> tuple[State, tuple]:
         after, info = simulator.step(state, command, constants)
         return after, (sample(state, command), info)
 
     state, (samples, info) = jax.lax.scan(advance, state, commands)
-    return samples, sample(state, commands[-1]), info
+    return samples, sample(state, commands[-1]), info, state

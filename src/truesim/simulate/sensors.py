@@ -9,22 +9,14 @@ import jax.numpy as jnp
 from truesim.actuators.forces import ActuatorForces, actuator_forces
 from truesim.core.typing import Array, Float
 from truesim.dynamics import body_accelerations, body_poses, body_velocities
-from truesim.model.model import Model, Sensor
+from truesim.model.model import Model
+from truesim.model.sensors import Sensor
 from truesim.model.topology import Link
 from truesim.simulate.equation import Constants
 from truesim.simulate.simulator import Simulator
 from truesim.simulate.state import State
 from truesim.spatial.rotation import matrix_quaternion, normalise
 from truesim.spatial.transform import Pose
-
-WIDTHS = {
-    "framepos": ("x", "y", "z"),
-    "framequat": ("qw", "qx", "qy", "qz"),
-    "ballquat": ("qw", "qx", "qy", "qz"),
-    **dict.fromkeys(("framexaxis", "frameyaxis", "framezaxis", "framelinvel", "frameangvel"), ("x", "y", "z")),
-    **dict.fromkeys(("velocimeter", "gyro", "accelerometer", "ballangvel"), ("x", "y", "z")),
-}
-"""Components of the sensors that read more than one number."""
 
 
 class Moment(NamedTuple):
@@ -47,26 +39,22 @@ class Frame(NamedTuple):
     acceleration: Float[Array, "3"]
 
 
-def components(sensor: Sensor) -> tuple[str, ...]:
-    """Names of the numbers that a sensor reads; empty for a single number."""
-    return WIDTHS.get(sensor.kind, ())
-
-
 def read_sensors(
     simulator: Simulator, state: State, command: Float[Array, "nu"], constants: Constants | None = None
 ) -> dict[str, Array]:
-    """Reading of every sensor of the model, at a state and with a command, by name.
+    """Reading of every sensor of the model at a state, by name: `scale * truth + bias`, cut off as the file says.
 
     Args:
         simulator: The simulator.
         state: Where the robot is.
-        command: Control of each actuator.
+        command: Control of each actuator from now on.
         constants: From `simulator.constants()`, to share it between readings.
     """
     model = simulator.model
-    if not model.sensors:
+    if not model.sensors.declared:
         return {}
     a = simulator.acceleration(state, command, constants)
+    command, _ = simulator.delayed(state, command)
     moment = Moment(
         model=model,
         state=state,
@@ -75,7 +63,33 @@ def read_sensors(
         velocities=body_velocities(model, state.q, state.v),
         accelerations=body_accelerations(model, state.q, state.v, a),
     )
-    return {sensor.name: _cut(sensor, READERS[sensor.kind](moment, sensor)) for sensor in model.sensors}
+    readings, first = {}, 0
+    for sensor in model.sensors.declared:
+        truth = READERS[sensor.kind](moment, sensor)
+        channels = slice(first, first + truth.size)
+        first = channels.stop
+        readings[sensor.name] = _cut(sensor, _measured(model, channels, truth.reshape(-1)).reshape(truth.shape))
+    return readings
+
+
+def read_encoders(
+    model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]
+) -> tuple[Float[Array, "nq"], Float[Array, "nv"]]:
+    """Positions and velocities as a log holds them: `scale * truth + bias`."""
+    return _measured(model, model.sensors.positions, q), _measured(model, model.sensors.velocities, v)
+
+
+def from_encoders(
+    model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]
+) -> tuple[Float[Array, "nq"], Float[Array, "nv"]]:
+    """True positions and velocities behind those that a log holds: the inverse of `read_encoders`."""
+    bias, scale = jnp.asarray(model.sensors.bias), jnp.asarray(model.sensors.scale)
+    positions, velocities = model.sensors.positions, model.sensors.velocities
+    return (q - bias[positions]) / scale[positions], (v - bias[velocities]) / scale[velocities]
+
+
+def _measured(model: Model, channels: slice, truth: Float[Array, "n"]) -> Float[Array, "n"]:
+    return model.sensors.scale[channels] * truth + model.sensors.bias[channels]
 
 
 def _cut(sensor: Sensor, reading: Array) -> Array:

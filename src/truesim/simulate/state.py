@@ -8,6 +8,7 @@ from truesim.core.results import RESULTS
 from truesim.core.typing import Array, Float, Int
 from truesim.dynamics import reference_configuration
 from truesim.model.model import Model
+from truesim.simulate.history import History
 
 
 class State(eqx.Module):
@@ -19,6 +20,8 @@ class State(eqx.Module):
     """Velocity [rad/s, m/s]."""
     time: Float[Array, ""]
     """[s]"""
+    history: History | None = None
+    """Past commands, if the simulator delays them; without any, the first command has always been held."""
 
     @classmethod
     def at_rest(cls, model: Model, q: Float[Array, "nq"] | None = None) -> "State":

@@ -1,5 +1,7 @@
 """Control flow against XLA: loops, branches, nesting, lanes that diverge."""
 
+import time
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -106,6 +108,39 @@ def test_while_under_vmap():
     """A loop over several instances at once, inside the function, agrees."""
     newton = lambda a: lax.while_loop(lambda x: jnp.abs(x * x - a) > 1e-9, lambda x: 0.5 * (x + a / x), a)  # noqa: E731
     assert_agrees(jax.vmap(newton), np.abs(normal(0, 4, 6)) + 0.1)
+
+
+def _halvings(x, length, width=1):
+    """Halvings until all entries are below one, at most `length`, as a scan that stands still at the end."""
+
+    def halve(state):
+        x, count, near, _ = state
+        x = jnp.tanh(x / 2) * 2 if width > 1 else x / 2
+        return x, count + 1, near | (x.max() < 2), x.max() >= 1
+
+    def body(state, _):
+        return lax.cond(state[3], halve, lambda s: (*s[:3], False), state), None
+
+    start = (jnp.full(width, x), 0, x < 0, x >= 1)
+    return lax.scan(body, start, None, length=length)[0][:3]
+
+
+@pytest.mark.parametrize(("length", "width"), [(9, 1), (40, 1), (40, 200)])
+def test_scan_that_stands_still(length, width):
+    """A scan that does nothing more once a flag is down agrees, whether or not it is cut short by its length."""
+    x = np.array([3.0, 0.2, -1.0, 700.0, 1.0, 1e6, 17.0])
+    assert_agrees(lambda x: _halvings(x, length, width), x)
+
+
+@pytest.mark.parametrize("width", [1, 500])
+def test_scan_that_stands_still_ends_early(width):
+    """Iterations in which no lane has anything to do are not run: there are two thousand million of them here."""
+    long, short = (native.compile(lambda x, n=n: _halvings(x, n, width), np.float64(0)) for n in (2**31 - 2, 30))
+    x = np.array([1.5, 5.0, 0.5])
+    start = time.perf_counter()
+    result = long(x)
+    assert time.perf_counter() - start < 1
+    assert_close(result, short(x))
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])

@@ -1,5 +1,7 @@
 """Reads and writes at computed places, against XLA."""
 
+import time
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 from jax import lax
 
 from tests.native.agreement import assert_agrees, integers, normal
+from truesim import native
 
 READS = {
     "row": lambda x, i: x[i[0]],
@@ -76,10 +79,54 @@ def test_reads_inside_a_loop():
     assert_agrees(f, normal(0, 3, 20, 30))
 
 
-def test_large_array_carried_and_written():
-    """A large array written row by row in a loop agrees."""
+IN_PLACE = {
+    "row": lambda i, k, y: y.at[i].set(jnp.sin(y[i - 1]) + y[i]),
+    "read_after": lambda i, k, y: y.at[i].set(jnp.sin(y[i - 1])).at[i - 1].add(y[i] * 0.1),
+    "new_is_read": lambda i, k, y: (z := y.at[i].set(y[i] * 0.5)).at[i - 1].set(z[i] + z[i - 1] + y[i]),
+    "lane": lambda i, k, y: y.at[(k * i) % 60].set(y[i] * 0.5 + 1),
+    "lane_twice": lambda i, k, y: y.at[(k * i) % 60].set(y[i] * 0.5).at[(k + i) % 60].set(y[i - 1]),
+    "lane_added": lambda i, k, y: y.at[(k * i) % 60].add(0.1 * y[i]),
+    "dropped": lambda i, k, y: y.at[k * i].set(y[i] * 0.5, mode="drop"),
+    "branch": lambda i, k, y: lax.cond(k > i, lambda y: y.at[i].multiply(2.0), lambda y: y, y),
+    "other_branch": lambda i, k, y: lax.cond(k > 30, lambda y: y, lambda y: y.at[i].set(y[i - 1] + 1), y),
+    "slice": lambda i, k, y: lax.dynamic_update_slice(y, y[i - 1][None] + 1, (i, 0)),
+}
+
+
+@pytest.mark.parametrize("loop", ["for", "while"])
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_large_array_carried_and_written(name, loop):
+    """A large array written row by row in a loop agrees, whatever is read before, after and elsewhere."""
+
+    def f(x, k):
+        if loop == "for":
+            return lax.fori_loop(1, 60, lambda i, y: IN_PLACE[name](i, k, y), x)
+        return lax.while_loop(lambda s: s[0] < k, lambda s: (s[0] + 1, IN_PLACE[name](s[0], k, s[1])), (1, x))[1]
+
+    assert_agrees(f, normal(0, 7, 60, 40), integers(1, 0, 60, 7))
+
+
+def test_large_arrays_that_change_places():
+    """Large carried arrays that are exchanged and written in the same iteration agree."""
 
     def f(x):
-        return lax.fori_loop(1, 60, lambda i, y: y.at[i].set(jnp.sin(y[i - 1]) + y[i]), x)
+        body = lambda i, s: (s[1], s[0].at[i].add(s[1][i - 1]))  # noqa: E731
+        swapped = lax.fori_loop(1, 600, lambda i, s: (s[1], s[2], s[0]), (x, 2 * x, 3 * x))
+        return lax.fori_loop(1, 60, body, (x, 2 * x)), swapped
 
     assert_agrees(f, normal(0, 3, 60, 40))
+
+
+@pytest.mark.parametrize("index", ["shared", "by_lane"])
+def test_writing_a_row_costs_a_row(index):
+    """A loop that writes single rows of a large array takes no pass over the array in each iteration."""
+
+    def f(x, k):
+        row = lambda i: i if index == "shared" else (i + k) % 10000  # noqa: E731
+        return lax.fori_loop(0, 9999, lambda i, y: y.at[row(i)].set(i + k), x).sum()
+
+    x, k = np.zeros((1, 10000)), np.arange(1)
+    kernel = native.compile(f, x[0], k[0])
+    start = time.process_time()
+    assert kernel(x, k)[0] == sum(range(9999))
+    assert time.process_time() - start < 0.02

@@ -1,11 +1,13 @@
 """Primitives that move elements, against XLA."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
 
 from tests.native.agreement import assert_agrees, normal
+from truesim.native import backend, target
 
 CASES = {
     "reshape": lambda x: x.reshape(4, -1),
@@ -70,3 +72,24 @@ def test_large_constants():
     """Large constants are read from memory."""
     table = normal(1, 100, 40)
     assert_agrees(lambda x: (x + table, jnp.sum(table * x), table), normal(0, 3, 100, 40))
+
+
+def _trajectory(length):
+    """States of a scan with its end appended, a flag that never changes, and both halves of the states swapped."""
+
+    def f(x):
+        end, (xs, flags) = lax.scan(lambda x, _: (jnp.sin(x + x[::-1]), (x, True)), x, None, length=length)
+        half = length // 2
+        return jnp.concatenate([xs, end[None]]), flags, jnp.concatenate([xs[half:], xs[:half]])
+
+    return f
+
+
+def test_copies_are_loops():
+    """Moving stacked values to the results takes the same code for any length."""
+    assert_agrees(_trajectory(60), normal(0, 3, 3))
+    sizes = [
+        len(backend.listing(jax.make_jaxpr(_trajectory(length))(np.zeros(3)), target.host()).text)
+        for length in (60, 300, 3000)
+    ]
+    assert max(sizes) < 1.1 * min(sizes)

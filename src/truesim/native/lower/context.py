@@ -60,7 +60,7 @@ class Lowering:
         env: dict[jex.Var, Array] = {}
 
         def write(var: jex.Var, value: Array) -> None:
-            if isinstance(value, Rows) and uses[var] > 1:
+            if isinstance(value, Rows) and not value.is_cheap and uses[var] > 1:
                 value = value.materialized()
             env[var] = value
 

@@ -11,7 +11,7 @@ from jax.extend import core as jex
 
 from truesim.native.graph import Loop
 from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
-from truesim.native.lower.values import Array, InMemory, Nodes, Rows, is_huge, is_large, store_row
+from truesim.native.lower.values import Array, Changed, InMemory, Moved, Nodes, Rows, is_large, store_row
 from truesim.native.types import BOOL, I32, Scalar
 
 _UNROLLED = 256
@@ -60,6 +60,10 @@ def _cond(low: Lowering, eqn: Equation, which: Array, *operands: Array) -> list[
 
 def blended(low: Lowering, condition: int, a: Array, b: Array) -> Array:
     """`a` in the lanes where the condition holds, else `b`."""
+    if isinstance(a, Changed) and isinstance(b, InMemory) and _is_in(a.root(), b.memory()):
+        return a.where(condition)
+    if isinstance(b, Changed) and isinstance(a, InMemory) and _is_in(b.root(), a.memory()):
+        return b.where(low.graph.logical_not(condition))
     select = lambda x, y: map_nodes(lambda p, q: low.graph.select(condition, p, q), x, y)  # noqa: E731
     return low.rowwise(a.shape, a.type, select, a, b)
 
@@ -102,7 +106,7 @@ class Carried:
         """Give every carry its next value."""
         for k, (array, following) in enumerate(zip(self.initial, nexts, strict=True)):
             if is_large(array.shape):
-                loop.nexts.append(following.memory())
+                loop.nexts.append(_next_memory(loop, following))
             else:
                 flat = following.nodes().reshape(-1).tolist()
                 loop.nexts += [n for j, n in enumerate(flat) if (k, j) not in self.known]
@@ -158,6 +162,24 @@ class Carried:
         return self.low.graph.const(start + step * loop.trips, self.initial[k].type)
 
 
+def _next_memory(loop: Loop, following: Array) -> int:
+    """Next value of the large array whose carry is the next to get one: the carry itself if it is only written to."""
+    number = len(loop.nexts)
+    if isinstance(following, Changed) and _is_in(following.root(), loop.carries[number]):
+        writes = following.writes(number)
+        if writes is not None:
+            loop.writes += writes
+            return loop.carries[number]
+    memory = following.memory()
+    if memory in loop.carries and memory != loop.carries[number]:  # arrays that change places need a third one
+        return Rows(following.graph, following.shape, following.type, following.row).memory()
+    return memory
+
+
+def _is_in(x: Array, memory: int) -> bool:
+    return isinstance(x, InMemory) and x.memory() == memory
+
+
 @rule("scan")
 def _scan(low: Lowering, eqn: Equation, *operands: Array) -> list[Array]:
     p = eqn.params
@@ -197,9 +219,7 @@ def _stacked(low: Lowering, loop: Loop, index: int, row: Nodes, dtype: Scalar) -
     assert loop.trips is not None
     shape = (loop.trips, *row.shape)
     if all(g.depth[g.regions[n]] < g.depth[loop.region] for n in row.reshape(-1).tolist()):
-        if is_huge(shape):
-            return lambda: Rows(g, shape, dtype, lambda _: row)
-        return lambda: low.elements(np.broadcast_to(row, shape), dtype)
+        return lambda: Moved(g, shape, dtype, lambda _: row)
     k = store_row(g, loop, index, row, shape, dtype)
     return lambda: InMemory(g, g.stacked(loop, k), shape, dtype)
 
@@ -282,6 +302,8 @@ def _any(low: Lowering, flags: Nodes) -> int:
 
 def _kept(low: Lowering, active: Nodes, new: Array, old: Array) -> Array:
     """The new value where active, else the old one; `active` covers leading axes."""
+    if active.ndim == 0:
+        return blended(low, int(active), new, old)
     select = low.graph.select
 
     def blend(a: Nodes, b: Nodes, flags: Nodes = active) -> Nodes:
@@ -290,7 +312,5 @@ def _kept(low: Lowering, active: Nodes, new: Array, old: Array) -> Array:
 
     if not (new.in_rows or old.in_rows):
         return low.elements(blend(new.nodes(), old.nodes()), new.type)
-    if active.ndim == 0:
-        return Rows(low.graph, new.shape, new.type, lambda i: blend(new.row(i), old.row(i)))
     flags = low.elements(active, BOOL)
     return Rows(low.graph, new.shape, new.type, lambda i: blend(new.row(i), old.row(i), flags.row(i)))

@@ -6,7 +6,7 @@ import numpy as np
 
 from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
 from truesim.native.lower.indexing import Placement, clamped_start, in_bounds
-from truesim.native.lower.values import Array, Nodes, Rows
+from truesim.native.lower.values import Array, Changed, Nodes, Rows
 from truesim.native.types import BOOL, I32
 
 Combine = Callable[[int, int], int]
@@ -52,10 +52,14 @@ def _scatter(low: Lowering, eqn: Equation, x: Array, indices: Array, updates: Ar
     return low.elements(result, x.type)
 
 
+def _replace(old: int, new: int) -> int:
+    return new
+
+
 def _combine(low: Lowering, name: str) -> Combine:
     g = low.graph
     return {
-        "scatter": lambda old, new: new,
+        "scatter": _replace,
         "scatter-add": g.add,
         "scatter-sub": g.sub,
         "scatter-mul": g.mul,
@@ -88,10 +92,9 @@ def _dynamic_update_slice(low: Lowering, eqn: Equation, x: Array, update: Array,
     g = low.graph
     places = [clamped_start(low, s.scalar(), n, size) for s, n, size in zip(starts, x.shape, update.shape, strict=True)]
     if x.in_rows and update.shape[0] == 1 and all(g.is_const(p, 0) for p in places[1:]):
-        how = (lambda old, new: new), g.const(True, BOOL)
-        return _with_row(low, x, places[0], update.nodes()[0], how)
+        return _with_row(low, x, places[0], update.nodes()[0], (_replace, g.const(True, BOOL)))
     result = x.nodes().copy()
-    write(low, result, places, update.nodes(), (lambda old, new: new, g.const(True, BOOL)))
+    write(low, result, places, update.nodes(), (_replace, g.const(True, BOOL)))
     return low.elements(result, x.type)
 
 
@@ -99,6 +102,11 @@ def _with_row(low: Lowering, x: Array, place: int, new: Nodes, how: tuple[Combin
     """A large array with one row changed."""
     g = low.graph
     combine, inside = how
+    index = g.uniform(place)
+    if combine is _replace:
+        return Changed(x, place, new, inside)
+    if index is not None:
+        return Changed(x, place, map_nodes(combine, x.row(index), new), inside)
 
     def row(i: int) -> Nodes:
         here = g.logical_and(inside, g.compare("eq", g.splat(i, I32), place))

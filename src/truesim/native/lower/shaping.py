@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from truesim.native.lower.context import Equation, Lowering, map_nodes, rule
-from truesim.native.lower.values import Array, InMemory, Nodes, Rows, Shape, is_huge, is_large
+from truesim.native.lower.values import Array, InMemory, Moved, Nodes, Rows, Shape, is_copied, is_huge, is_large
 from truesim.native.types import I32
 
 
@@ -78,13 +78,15 @@ def _slice(low: Lowering, eqn: Equation, x: Array) -> Array:
     strides = eqn.params["strides"] or (1,) * len(starts)
     cut = tuple(slice(a, b, s) for a, b, s in zip(starts, limits, strides, strict=True))
     shape = eqn.outvars[0].aval.shape
-    if not x.in_rows:
-        return low.elements(x.nodes()[cut], x.type)
     g = low.graph
 
     def row(i: int) -> Nodes:
         return x.row(g.index_add(g.index_mul(i, g.index(strides[0])), g.index(starts[0])))[cut[1:]]
 
+    if not x.in_rows:
+        if isinstance(x, InMemory | Moved) and is_copied(shape):
+            return Moved(g, shape, x.type, row)
+        return low.elements(x.nodes()[cut], x.type)
     if is_large(shape):
         return Rows(g, shape, x.type, row)
     rows = [row(g.index(k)) for k in range(shape[0])]
@@ -111,9 +113,10 @@ def _concatenate(low: Lowering, eqn: Equation, *parts: Array) -> Array:
     parts = tuple(p for p in parts if p.size)
     if len(parts) == 1:
         return parts[0]
+    from_memory = any(isinstance(p, InMemory | Moved) and is_copied(p.shape) for p in parts)
+    if axis == 0 and (from_memory or any(p.in_rows for p in parts)):
+        return _stacked_rows(low, parts, aval.shape)
     if any(p.in_rows for p in parts):
-        if axis == 0:
-            return _stacked_rows(low, parts, aval.shape)
         return Rows(low.graph, aval.shape, parts[0].type, lambda i: np.concatenate([p.row(i) for p in parts], axis - 1))
     nodes = [p.nodes() for p in parts] or [np.zeros(aval.shape, np.int64)]
     return low.elements(np.concatenate(nodes, axis), low.type_of(aval))
@@ -135,7 +138,7 @@ def _stacked_rows(low: Lowering, parts: tuple[Array, ...], shape: Shape) -> Arra
         assert result is not None
         return result
 
-    return Rows(g, shape, parts[0].type, row)
+    return (Rows if any(p.in_rows for p in parts) else Moved)(g, shape, parts[0].type, row)
 
 
 @rule("pad")

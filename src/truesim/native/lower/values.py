@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from truesim.native.algebra import Algebra
-from truesim.native.graph import Loop, Stack
-from truesim.native.types import Scalar, memory
+from truesim.native.graph import Loop, Stack, Write
+from truesim.native.types import I32, Scalar, memory
 
 Shape = tuple[int, ...]
 Nodes = np.ndarray
@@ -18,6 +18,7 @@ _LARGE = 4096
 _LARGE_STACK = 1024
 _STACK_ROWS = 32
 _HUGE = 16384
+_COPIED = 64
 
 
 def is_large(shape: Shape) -> bool:
@@ -31,6 +32,11 @@ def is_large(shape: Shape) -> bool:
 def is_huge(shape: Shape) -> bool:
     """True when an array of this shape is never taken apart, wherever it comes from."""
     return math.prod(shape) >= _HUGE and shape[0] > 1
+
+
+def is_copied(shape: Shape) -> bool:
+    """True when moving an array of this shape from memory to memory is a loop."""
+    return math.prod(shape) > _COPIED
 
 
 class Array:
@@ -148,6 +154,9 @@ class InMemory(Array):
 class Rows(Array):
     """A large array computed on demand: `make_row` builds the entry at an index node."""
 
+    is_cheap = False
+    """Whether it need not be stored even if it is used several times."""
+
     def __init__(self, graph: Algebra, shape: Shape, dtype: Scalar, make_row: Callable[[int], Nodes]):
         super().__init__(graph, shape, dtype)
         self._make_row = make_row
@@ -177,6 +186,67 @@ class Rows(Array):
         k = store_row(g, loop, loop.counter, self.row(loop.counter), self.shape, self.type)
         g.end_loop(loop)
         return InMemory(g, g.stacked(loop, k), self.shape, self.type)
+
+
+class Changed(Rows):
+    """A large array that differs from another in one row: a loop that carries the array writes only that row."""
+
+    is_cheap = True
+
+    def __init__(self, base: Array, place: int, row: Nodes, condition: int):
+        super().__init__(base.graph, base.shape, base.type, self._selected)
+        self.base = base
+        self.place = place
+        """Number of the row, which may differ between lanes."""
+        self._new = row
+        self._condition = condition
+        """Lanes in which the row is changed at all."""
+
+    def _selected(self, index: int) -> Nodes:
+        g = self.graph
+        here = g.logical_and(self._condition, g.compare("eq", g.splat(index, I32), self.place))
+        return self._blend(here, self.base.row(index))
+
+    def _blend(self, here: int, old: Nodes) -> Nodes:
+        pairs = zip(self._new.reshape(-1).tolist(), old.reshape(-1).tolist(), strict=True)
+        nodes = [self.graph.select(here, new, before) for new, before in pairs]
+        return np.array(nodes, dtype=np.int64).reshape(self.row_shape)
+
+    def root(self) -> Array:
+        """The array before all changes."""
+        return self.base.root() if isinstance(self.base, Changed) else self.base
+
+    def where(self, condition: int) -> "Changed":
+        """The same changes, only in the lanes where a condition holds."""
+        base = self.base.where(condition) if isinstance(self.base, Changed) else self.base
+        return Changed(base, self.place, self._new, self.graph.logical_and(self._condition, condition))
+
+    def writes(self, carry: int) -> list[Write] | None:
+        """The changes as writes into the carried array they start from, or None if they cannot be."""
+        g, width = self.graph, math.prod(self.row_shape)
+        before = self.base.writes(carry) if isinstance(self.base, Changed) else []
+        index, new = g.uniform(self.place), self._new
+        if before is None or (index is None and isinstance(self.base, Changed)):
+            return None
+        if index is not None:
+            start = g.index_mul(index, g.index(width))
+            new = self._blend(self._condition, self.base.row(index))
+        else:
+            start = g.mul(self.place, g.const(width, g.scalar(self.place)))
+            old = [g.gather(self.base.memory(), start, k) for k in range(width)]
+            new = self._blend(self._condition, np.array(old, dtype=np.int64))
+        return [*before, Write(carry, start, new.reshape(-1).tolist())]
+
+
+class Moved(Rows):
+    """Rows that only move elements, so that building them again costs nothing; taken apart unless huge."""
+
+    is_cheap = True
+
+    @property
+    def in_rows(self) -> bool:
+        """True when the array is huge."""
+        return is_huge(self.shape)
 
 
 def store_row(g: Algebra, loop: Loop, index: int, row: Nodes, shape: Shape, dtype: Scalar) -> int:

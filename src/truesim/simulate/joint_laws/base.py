@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from truesim.core.typing import Array, Bool, Float, Int
+from truesim.dynamics.links import per_dof
 from truesim.model.model import Model
 
 
@@ -59,3 +60,15 @@ class AbstractJointLaw(eqx.Module):
             applied: All other generalised forces.
             timestep: [s]; soft constraints may not be stiffer than it allows.
         """
+
+
+def dry_friction(model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv"]:
+    """Largest dry friction on each degree of freedom [N m or N], the Stribeck effect included.
+
+    frictionloss + stiction exp(-(v / stribeck_velocity)^2)
+    """
+    joints = model.joints
+    loss, stiction, width = (
+        per_dof(model, x) for x in (joints.frictionloss, joints.stiction, joints.stribeck_velocity)
+    )
+    return loss + stiction * jnp.exp(-((v / width) ** 2))

@@ -1,5 +1,7 @@
 """MuJoCo's law of dry friction and limits: soft constraints on the joints' accelerations, all solved together.
 
+The Stribeck effect, which MuJoCo does not have, raises the bound of a joint's friction at low speed.
+
 Equations: MuJoCo documentation, "Computation", sections on constraint parameters and the dual problem. A row has a
 reference acceleration `-b velocity - k impedance (distance - margin)` and the regulariser
 `R = (1 - impedance) / impedance * inverse weight`; its force is `-(J a - reference) / R` within the row's bounds.
@@ -16,7 +18,7 @@ from truesim.model.model import Model
 from truesim.model.topology import Link
 from truesim.numerics import dense, soft_constraints
 from truesim.numerics.soft_constraints import Rows, Solution
-from truesim.simulate.joint_laws.base import AbstractJointLaw, ConstraintForce, JointConstants
+from truesim.simulate.joint_laws.base import AbstractJointLaw, ConstraintForce, JointConstants, dry_friction
 from truesim.spatial.rotation import normalise, quaternion_log
 
 SMALLEST, LARGEST = 1e-4, 0.9999
@@ -41,7 +43,7 @@ class MujocoJointLaw(AbstractJointLaw):
     def of(cls, model: Model) -> "MujocoJointLaw":
         """Friction where a joint has some, limits where it is limited, as far as the file enables them."""
         joints, options = model.joints, model.options
-        rough = [j for j, loss in enumerate(joints.frictionloss) if loss > 0]
+        rough = np.flatnonzero(np.asarray(joints.frictionloss) + np.asarray(joints.stiction) > 0).tolist()
         stopped = [j for j, limited in enumerate(joints.limited) if limited and joints.kinds[j] != FREE]
         return cls(
             friction=tuple(rough) if options.dry_friction else (),
@@ -125,7 +127,7 @@ def _friction_rows(model: Model, links: list[Link], v: Array, weight: Array, lea
     solimp = model.joints.solimpfriction[j]
     _, b = _spring(model.joints.solreffriction[j], solimp, least)
     impedance = _impedance(solimp, jnp.zeros(len(dofs)))
-    loss = jnp.asarray(model.joints.frictionloss)[j]
+    loss = dry_friction(model, v)[dofs]
     return Rows(jnp.eye(model.nv)[dofs], -b * v[dofs], _stiffness(impedance, weight[dofs]), -loss, loss)
 
 

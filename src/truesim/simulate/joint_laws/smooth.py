@@ -8,35 +8,29 @@ import numpy as np
 from truesim.core.typing import Array, Float
 from truesim.dynamics.links import joined, per_dof
 from truesim.model.kinds import HINGE, SLIDE
-from truesim.model.model import Model, quantity
-from truesim.simulate.joint_laws.base import AbstractJointLaw, ConstraintForce, JointConstants
+from truesim.model.model import Model
+from truesim.model.quantity import quantity
+from truesim.simulate.joint_laws.base import AbstractJointLaw, ConstraintForce, JointConstants, dry_friction
 
 
 class SmoothFriction(eqx.Module):
-    """Regularised Coulomb friction with the Stribeck effect.
+    """Regularised dry friction with the Stribeck effect.
 
-    tau = -frictionloss (1 + (breakaway - 1) exp(-(v / stribeck)^2)) tanh(v / width)
+    tau = -(frictionloss + stiction exp(-(v / stribeck_velocity)^2)) tanh(v / width)
     """
 
     width: Float[Array, "joints"] = quantity("rad/s|m/s")
     """Speed at which friction is nearly full; smaller is sharper."""
-    breakaway: Float[Array, "joints"] = quantity("1")
-    """Friction at the onset of motion, in parts of the friction in motion; 1 switches the Stribeck effect off."""
-    stribeck: Float[Array, "joints"] = quantity("rad/s|m/s")
-    """Speed at which the Stribeck effect has faded."""
     names: tuple[str, ...] = eqx.field(static=True)
 
     @classmethod
     def of(cls, model: Model, width: float = 1e-2) -> "SmoothFriction":
-        """Coulomb friction of this sharpness [rad/s or m/s] in every joint."""
-        n = len(model.joints.names)
-        return cls(np.full(n, width), np.ones(n), np.full(n, 0.1), model.joints.names)
+        """Friction of this sharpness [rad/s or m/s] in every joint."""
+        return cls(np.full(len(model.joints.names), width), model.joints.names)
 
     def force(self, model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv"]:
         """Friction force on each degree of freedom [N m or N]."""
-        level, width = per_dof(model, model.joints.frictionloss), per_dof(model, self.width)
-        rise, stribeck = per_dof(model, self.breakaway) - 1, per_dof(model, self.stribeck)
-        return -level * (1 + rise * jnp.exp(-((v / stribeck) ** 2))) * jnp.tanh(v / width)
+        return -dry_friction(model, v) * jnp.tanh(v / per_dof(model, self.width))
 
 
 class SmoothLimits(eqx.Module):

@@ -1,1 +1,0 @@
-"""Measurements of truesim and its peers, in one run."""

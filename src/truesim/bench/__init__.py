@@ -1,0 +1,1 @@
+"""Speed, compile time and memory of truesim and its peers, measured in one run."""

@@ -1,0 +1,1 @@
+"""The peers' side: one module each, imported only in the process that measures it."""

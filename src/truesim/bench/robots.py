@@ -1,0 +1,80 @@
+"""Robots to measure on."""
+
+import importlib.util
+from pathlib import Path
+
+import mujoco
+
+from truesim.core.errors import TruesimError
+
+ARM_LENGTH, ARM_MASS, ARM_DAMPING = 0.2, 1.0, 0.1
+"""Distance between the joints of the serial arm [m], mass of a link [kg], damping of a joint [N m s/rad]."""
+ARM_CENTRE = (0.01, 0.02, 0.1)
+"""Centre of mass of a link [m]."""
+ARM_INERTIA = ((0.01, 0.0005, 0.0003), (0.0005, 0.012, 0.0002), (0.0003, 0.0002, 0.005))
+"""Inertia of a link about its centre of mass [kg m^2]."""
+
+
+def serial_arm_xml(joints: int = 7) -> str:
+    """A serial arm of hinges that turn about z and y in turn, as MJCF."""
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = ARM_INERTIA
+    centre = " ".join(map(str, ARM_CENTRE))
+    inertial = f'<inertial pos="{centre}" mass="{ARM_MASS}" fullinertia="{xx} {yy} {zz} {xy} {xz} {yz}"/>'
+    body = ""
+    for i in reversed(range(joints)):
+        axis = "0 0 1" if i % 2 == 0 else "0 1 0"
+        body = (
+            f'<body name="link{i + 1}" pos="0 0 {ARM_LENGTH}">'
+            f'<joint name="j{i + 1}" axis="{axis}" damping="{ARM_DAMPING}"/>{inertial}{body}</body>'
+        )
+    motors = "".join(f'<motor joint="j{i + 1}"/>' for i in range(joints))
+    return f"<mujoco><worldbody>{body}</worldbody><actuator>{motors}</actuator></mujoco>"
+
+
+def _leg(name: str, x: float, y: float) -> str:
+    side = 0.08 if y > 0 else -0.08
+    return f"""
+    <body name="{name}_hip" pos="{x} {y} 0"><joint name="{name}1" axis="1 0 0" damping="0.1"/>
+      <inertial pos="0 {side / 2} 0" mass="0.7" diaginertia="0.0005 0.0008 0.0005"/>
+      <body name="{name}_thigh" pos="0 {side} 0"><joint name="{name}2" axis="0 1 0" damping="0.1"/>
+        <inertial pos="0 0 -0.1" mass="1.0" diaginertia="0.005 0.005 0.001"/>
+        <body name="{name}_shank" pos="0 0 -0.2"><joint name="{name}3" axis="0 1 0" damping="0.1"/>
+          <inertial pos="0 0 -0.1" mass="0.2" diaginertia="0.002 0.002 0.0001"/>
+          {{foot}}
+        </body></body></body>"""
+
+
+def quadruped_xml(contact: bool = False) -> str:
+    """A quadruped of twelve joints with a free base, as MJCF; with contact, it stands on a plane on spherical feet.
+
+    With contact the motors have inertia: without, float32 leaves errors above 1e-5 in the accelerations of the light
+    shanks, in whatever order sums are taken.
+    """
+    corners = {"fl": (0.2, 0.1), "fr": (0.2, -0.1), "hl": (-0.2, 0.1), "hr": (-0.2, -0.1)}
+    foot = '<geom type="sphere" size="0.03" pos="0 0 -0.2" mass="0.05"/>' if contact else ""
+    legs = "".join(_leg(name, *place) for name, place in corners.items()).replace("{foot}", foot)
+    motors = "".join(f'<motor joint="{name}{k}"/>' for name in corners for k in (1, 2, 3))
+    floor = '<geom type="plane" size="5 5 0.1"/>' if contact else ""
+    defaults = '<default><joint armature="0.01"/></default>' if contact else ""
+    return f"""<mujoco><option timestep="0.002"/>{defaults}<worldbody>{floor}
+    <body name="trunk" pos="0 0 0.43"><freejoint/>
+      <inertial pos="0 0 0" mass="6" diaginertia="0.03 0.1 0.11"/>{legs}</body>
+    </worldbody><actuator>{motors}</actuator></mujoco>"""
+
+
+def cube_xml() -> str:
+    """A cube on a plane, as MJCF."""
+    return """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 0.1"/>
+    <body pos="0 0 0.1"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="1"/></body></worldbody></mujoco>"""
+
+
+def humanoid_xml() -> str:
+    """The humanoid of gymnasium, constraints off, Euler integration, as MJCF."""
+    package = importlib.util.find_spec("gymnasium")
+    if package is None or package.origin is None:
+        raise TruesimError("gymnasium, which has the humanoid, is not installed: pip install 'truesim[bench]'")
+    path = Path(package.origin).parent / "envs" / "mujoco" / "assets" / "humanoid.xml"
+    spec = mujoco.MjSpec.from_file(str(path))
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    return spec.to_xml()

@@ -1,0 +1,211 @@
+"""The fit: from a problem to estimates, in stages that begin with what cannot go astray.
+
+1. Every stretch is simulated from its own first state: even a poor model cannot go far in so short a time.
+2. Stretches are joined to windows, at first loosely, then ever more tightly, while noise levels are estimated anew.
+3. Whole logs are windows if the model explains them as well as it does short stretches; otherwise windows are short.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from truesim.core.errors import TruesimError, unknown_name
+from truesim.core.typing import Float
+from truesim.identify.adam import minimise
+from truesim.identify.layout import Windows
+from truesim.identify.levenberg_marquardt import Outcome, Progress, Search, solve
+from truesim.identify.noise import first_allowance, first_noise, residual_noise
+from truesim.identify.normal import Point, Weights, point
+from truesim.identify.problem import Problem
+
+OPTIMISERS = ("lm", "adam")
+WINDOW = 0.5
+"""Length of windows where the model cannot follow whole logs [s]."""
+TIGHT = (1.0, 3e-2, 1e-3)
+"""Jumps between joined stretches that are allowed, in units of the states' roughness or misfit: stage by stage."""
+MISFIT = 1.25
+"""Whole logs are too much for a model if this factor comes upon the residuals of short stretches."""
+FAR = 1.0
+"""A stage that others follow ends when the cost would fall by less than this."""
+AS_GOOD = 1.06
+"""Two estimates predict equally well if their residuals differ by less than this factor."""
+FLOOR = 0.3
+"""Residuals are not taken to be smaller than this fraction of the sensors' own noise."""
+HUBER = 8.0
+"""Residuals beyond this many standard deviations count linearly."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How a problem is solved."""
+
+    window: float | None = None
+    """Length of windows [s]; found from the data if not given."""
+    threshold: float = HUBER
+    """Huber's threshold, in standard deviations; infinite for plain least squares."""
+    optimiser: str = "lm"
+    """`lm` (Levenberg-Marquardt) or `adam`."""
+    iterations: int = 60
+    """Iterations of each stage, at most."""
+    gain: float = 1e-5
+    """Converged when the cost, half a chi-square, would fall by less than this."""
+
+    def __post_init__(self) -> None:
+        if self.optimiser not in OPTIMISERS:
+            raise unknown_name("optimizer", self.optimiser, OPTIMISERS)
+        if self.window is not None and self.window <= 0:
+            raise TruesimError(f"The window is {self.window:g} s; it must be positive.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Solution:
+    """A solved problem."""
+
+    problem: Problem
+    at: Point
+    weights: Weights
+    windows: Windows
+    start: Point
+    sensor_noise: Float[np.ndarray, "rows"]
+    """Noise that the sensors have by themselves."""
+    converged: bool
+    interrupted: bool
+    """Whether the user stopped it; then this is the best so far."""
+    history: tuple[Progress, ...]
+    compile_seconds: float
+    solve_seconds: float
+    """CPU time without compilation [s]."""
+
+    @property
+    def window_seconds(self) -> float:
+        """Typical length of a window [s]."""
+        longest = np.bincount(self.windows.window, self.problem.layout.intervals.duration.sum(axis=1))
+        return float(np.median(longest))
+
+    @property
+    def theta(self) -> Float[np.ndarray, "size"]:
+        """Coordinates of the estimates."""
+        return self.at.theta
+
+
+def solve_problem(
+    problem: Problem,
+    settings: Settings | None = None,
+    watch: Callable[[Progress], None] | None = None,
+    theta: Float[np.ndarray, "size"] | None = None,
+) -> Solution:
+    """Solves a problem.
+
+    Args:
+        problem: The problem.
+        settings: How; sensible for most logs by default.
+        watch: Called after every iteration.
+        theta: Coordinates to start from, instead of the model's values.
+    """
+    settings = settings or Settings()
+    compile_seconds = problem.kernel.seconds
+    begin = time.process_time()
+    run = _Run(problem, settings, watch)
+    with threadpool_limits(1):
+        start = point(problem, problem.parameters.start if theta is None else theta, problem.first_nodes())
+        run.solve(start)
+    return Solution(
+        problem=problem,
+        at=run.at,
+        weights=run.weights,
+        windows=run.windows,
+        start=start,
+        sensor_noise=run.floor,
+        converged=run.converged,
+        interrupted=run.interrupted,
+        history=tuple(run.history),
+        compile_seconds=compile_seconds,
+        solve_seconds=time.process_time() - begin,
+    )
+
+
+class _Run:
+    """The stages of one solve, and where they have come to."""
+
+    def __init__(self, problem: Problem, settings: Settings, watch: Callable[[Progress], None] | None):
+        self.problem, self.settings, self.watch = problem, settings, watch
+        self.history: list[Progress] = []
+        self.floor = first_noise(problem)
+        self.roughness = first_allowance(problem)
+        self.weights = Weights(self.floor, self.roughness, settings.threshold)
+        self.windows = problem.layout.windows(1)
+        self.converged = self.interrupted = False
+        self.at: Point
+
+    def solve(self, start: Point) -> None:
+        """All stages."""
+        self.at = start
+        try:
+            self._stages()
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def _stages(self) -> None:
+        layout = self.problem.layout
+        alone, whole = layout.windows(1), layout.windows(layout.size)
+        self._stage(alone, gain=FAR, damping=1e-3)
+        self.converged = self._stage(alone, gain=self.settings.gain).converged
+        stretches, noise = self._saved(), self._noise()
+        if self.settings.window is None:
+            self._stage(whole, gain=FAR)
+            if np.median(self._noise() / noise) < MISFIT:
+                self._join(whole)
+            if np.median(self._noise() / noise) < MISFIT:
+                return
+            self._restore(stretches)
+        self._join(layout.windows(max(1, round((self.settings.window or WINDOW) / layout.seconds))))
+        if self.settings.window is None:
+            self._prefer(stretches)
+
+    def _join(self, windows: Windows, frozen: bool = False) -> None:
+        """Windows whose stretches are joined ever more tightly."""
+        for tight in TIGHT:
+            self._stage(windows, tight, gain=FAR, frozen=frozen)
+        self.converged = self._stage(windows, TIGHT[-1], gain=self.settings.gain, frozen=frozen).converged
+
+    def _prefer(self, stretches: tuple) -> None:
+        """Takes the estimate from single stretches if it predicts windows as well: its residuals are whiter."""
+        windowed, cost = self._saved(), float(np.mean(np.log(self._noise())))
+        theta = stretches[0].theta
+        self.at = point(self.problem, theta, stretches[0].nodes)
+        self._join(self.windows, frozen=True)
+        as_good = float(np.mean(np.log(self._noise()))) < cost + np.log(AS_GOOD)
+        self._restore(stretches if as_good else windowed)
+
+    def _saved(self) -> tuple:
+        return self.at, self.weights, self.windows, self.converged
+
+    def _restore(self, saved: tuple) -> None:
+        self.at, self.weights, self.windows, self.converged = saved
+
+    def _stage(
+        self, windows: Windows, tight: float = 1.0, *, gain: float, damping: float = 1e-7, frozen: bool = False
+    ) -> Outcome:
+        """One solve, with noise levels as the residuals show them where it begins."""
+        noise = self._noise()
+        misfit = max(1.0, float(np.median(noise / self.floor)))
+        self.weights = Weights(noise, tight * misfit * self.roughness, self.settings.threshold)
+        self.windows = windows
+        search = Search(self.settings.iterations, gain, damping, frozen)
+        method = minimise if self.settings.optimiser == "adam" and not frozen else solve
+        outcome = method(self.problem, self.at, self.weights, windows, search, self._seen)
+        self.at = outcome.at
+        return outcome
+
+    def _noise(self) -> Float[np.ndarray, "rows"]:
+        noise, _ = residual_noise(self.problem, self.at, self.weights, self.windows)
+        return np.maximum(noise, FLOOR * self.floor)
+
+    def _seen(self, progress: Progress, best: Point) -> None:
+        self.at = best
+        self.history.append(dataclasses.replace(progress, iteration=len(self.history) + 1))
+        if self.watch is not None:
+            self.watch(self.history[-1])

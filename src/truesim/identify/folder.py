@@ -1,0 +1,223 @@
+"""The folder of a fit: what it found, the robot with it, and what is needed to run it again.
+
+- `fit.json`: estimates, errors, verdict and provenance. `schema` names the layout.
+- the robot file, under its own name and in its own format, with only the identified numbers changed.
+- `signals.npz`: measured and simulated signals of every log, for the report.
+"""
+
+import dataclasses
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from truesim.core.errors import FileError, TruesimError
+from truesim.formats import save
+from truesim.identify.channels import predicted_values
+from truesim.identify.evaluate import Prediction
+from truesim.identify.problem import Problem
+from truesim.identify.result import Fit, table
+from truesim.identify.verdict import INTERRUPTED
+
+SCHEMA = "truesim.fit/1"
+PACKAGES = ("truesim", "jax", "numpy", "mujoco", "llvmlite")
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What was asked for: enough to ask again."""
+
+    robot: str
+    """Robot file."""
+    logs: tuple[str, ...]
+    free: tuple[str, ...]
+    holdout: tuple[str, ...] = ()
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Everything else that was given, by name."""
+
+    def fingerprint(self) -> str:
+        """Equal for equal requests on equal files."""
+        said = json.dumps([self.free, dict(self.options)], sort_keys=True, default=str)
+        files = [_digest(Path(f)) for f in (self.robot, *self.logs, *self.holdout)]
+        return hashlib.sha256("\n".join([said, *files]).encode()).hexdigest()
+
+
+def write_fit(fit: Fit, folder: str | os.PathLike[str], request: Request | None = None) -> None:
+    """Writes the folder; files appear whole or not at all.
+
+    Args:
+        fit: The fit.
+        folder: Where to write.
+        request: What was asked for; by default as far as the fit itself knows.
+    """
+    folder = Path(folder)
+    request = request or _request(fit)
+    folder.mkdir(parents=True, exist_ok=True)
+    save(fit.model, folder / Path(request.robot).name)
+    _write(folder / "signals.npz", lambda part: np.savez_compressed(part, allow_pickle=False, **_signals(fit)))
+    text = json.dumps(_document(fit, request), indent=1, allow_nan=False)
+    _write(folder / "fit.json", lambda part: part.write_text(text + "\n", encoding="utf-8"))
+
+
+def read_fit(folder: Path) -> dict[str, Any]:
+    """What `fit.json` in a folder holds."""
+    path = folder / "fit.json"
+    if not path.is_file():
+        raise FileError(f"{folder} is not the folder of a fit: it has no fit.json.")
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise FileError(f"{path} cannot be read: {error}.") from None
+    if document.get("schema") != SCHEMA:
+        raise FileError(f"{path} has the layout {document.get('schema')!r}; this version reads {SCHEMA!r}.")
+    return document
+
+
+def robot_file(folder: Path) -> Path:
+    """The robot file in the folder of a fit."""
+    return folder / Path(read_fit(folder)["provenance"]["robot"]["file"]).name
+
+
+def resumable(folder: Path, request: Request, force: bool = False) -> dict[str, Any] | None:
+    """The interrupted fit of the same request in a folder, if there is one; an error if anything else is there."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return None
+    if not folder.is_dir():
+        raise FileError(f"{folder} is a file; give another folder.")
+    if force:
+        return None
+    if not (folder / "fit.json").is_file():
+        raise TruesimError(f"{folder} is not empty and holds no fit; give another folder, or --force to write into it.")
+    document = read_fit(folder)
+    same = document["provenance"]["request"]["fingerprint"] == request.fingerprint()
+    if document["verdict"] == INTERRUPTED and same:
+        return document
+    raise TruesimError(f"{folder} holds a result already; give another folder, or --force to replace it.")
+
+
+def _request(fit: Fit) -> Request:
+    source = fit.problem.simulator.model.source
+    others = () if fit.held_out is None else tuple(r.name for r in fit.held_out.recordings)
+    return Request(
+        robot="robot.xml" if source is None or source.path is None else str(source.path),
+        logs=tuple(r.name for r in fit.problem.recordings),
+        free=tuple(fit.problem.parameters.names),
+        holdout=others,
+    )
+
+
+def _document(fit: Fit, request: Request) -> dict[str, Any]:
+    solution, problem = fit.solution, fit.problem
+    rows = zip(
+        problem.rows, solution.weights.noise, solution.sensor_noise, fit.uncertainty.correlation_time, strict=True
+    )
+    names = [p.name for p in problem.parameters for _ in range(np.size(p.start))]
+    return {
+        "schema": SCHEMA,
+        "verdict": fit.verdict.kind,
+        "reasons": list(fit.verdict.sentences),
+        "parameters": _finite(table(fit)),
+        "errors": {
+            part: {row: _finite(dataclasses.asdict(e)) for row, e in found.items()}
+            for part, found in fit.errors.items()
+        },
+        "units": _units(problem),
+        "unseen": list(fit.unseen),
+        "correlations": {"names": names, "matrix": _finite(fit.uncertainty.correlations.round(6).tolist())},
+        "noise": {
+            row: {"residual": float(r), "sensor": float(s), "correlation_time": float(t)} for row, r, s, t in rows
+        },
+        "windows": {"count": solution.windows.shape[0], "seconds": solution.window_seconds},
+        "convergence": [{"iteration": h.iteration, "cost": h.cost, "step": h.step} for h in solution.history],
+        "timing": {"compile_seconds": solution.compile_seconds, "solve_cpu_seconds": solution.solve_seconds},
+        "provenance": _provenance(request),
+    }
+
+
+def _units(problem: Problem) -> dict[str, str]:
+    """Unit of each row of the residual; rotations are rotation vectors."""
+    known = {channel.name: channel.unit for channel in problem.simulator.model.sensors.channels}
+    return {row: known.get(row.removeprefix("sensor/"), "rad") for row in problem.rows}
+
+
+def _provenance(request: Request) -> dict[str, Any]:
+    def described(name: str) -> dict[str, str]:
+        return {"file": name, "sha256": _digest(Path(name))}
+
+    return {
+        "robot": described(request.robot),
+        "logs": [described(log) for log in request.logs],
+        "holdout": [described(log) for log in request.holdout],
+        "request": {
+            "free": list(request.free),
+            "options": {k: v for k, v in request.options.items() if v not in (None, (), {}, [])},
+            "fingerprint": request.fingerprint(),
+        },
+        "versions": {name: _version(name) for name in PACKAGES} | {"python": platform.python_version()},
+    }
+
+
+def _signals(fit: Fit) -> dict[str, np.ndarray]:
+    """Arrays by `part/log/what`; windows follow each other, with NaN between."""
+    arrays: dict[str, np.ndarray] = {}
+    for part, problem in (("train", fit.problem), ("held_out", fit.held_out)):
+        if problem is None:
+            continue
+        for fitted, start in zip(fit.predictions[part], fit.predictions[f"{part}_start"], strict=True):
+            name = f"{part}/{problem.recordings[fitted.log].name}"
+            time, measured, simulated = _unrolled(problem, fitted)
+            arrays |= {f"{name}/time": time, f"{name}/measured": measured, f"{name}/fitted": simulated}
+            arrays[f"{name}/start"] = _unrolled(problem, start)[2]
+    return arrays | {"rows": np.array(fit.problem.rows)}
+
+
+def _unrolled(problem: Problem, predicted: Prediction) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Time, measurement and prediction of one log's windows, one after the other."""
+    recording = problem.recordings[predicted.log]
+    at = np.minimum(predicted.first[:, None] + np.arange(predicted.residual.shape[1]), len(recording.time) - 1)
+    inside = np.asarray(predicted.valid.any(axis=-1))
+    zero = np.zeros((*at.shape, len(problem.rows)))
+    measured = np.where(predicted.valid, predicted_values(problem.channels, zero, recording.measured[at]), np.nan)
+    simulated = predicted_values(problem.channels, predicted.residual, recording.measured[at])
+    pieces = [(recording.time[at[w]][k], measured[w][k], simulated[w][k]) for w, k in enumerate(inside)]
+    gap = np.full((1, len(problem.rows)), np.nan)
+    time = np.concatenate([np.append(t, t[-1]) for t, _, _ in pieces if len(t)])
+    return (
+        time,
+        np.concatenate([np.concatenate([m, gap]) for _, m, _ in pieces if len(m)]),
+        np.concatenate([np.concatenate([s, gap]) for _, _, s in pieces if len(s)]),
+    )
+
+
+def _finite(value: Any) -> Any:
+    """The same with numbers that JSON cannot hold as null."""
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_finite(v) for v in value]
+    return value
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def _write(path: Path, write: Any) -> None:
+    part = path.with_name(f".{path.stem}.part{path.suffix}")
+    write(part)
+    part.replace(path)

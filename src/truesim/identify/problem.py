@@ -1,0 +1,247 @@
+"""The problem: a simulator, its free parameters, and the logs it has to agree with."""
+
+import dataclasses
+import functools
+import time
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from truesim import native
+from truesim.core.typing import Array, Float, Int
+from truesim.dynamics import difference, integrate
+from truesim.identify.channels import Channel, predicted_values
+from truesim.identify.layout import STRETCH, Layout, lay_out, sampling_step
+from truesim.identify.recording import Recording
+from truesim.identify.shooting import Sensitivity, Shooting, Shot, Stretch
+from truesim.model.model import Model
+from truesim.parameters import ParameterSet, Target
+from truesim.parameters.parameter import write
+from truesim.simulate import Simulator
+
+VAGUE = 2.0
+"""Standard deviation of every coordinate before any log is seen: keeps what no log shows at its start."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Nodes:
+    """First states of all stretches."""
+
+    q: Float[np.ndarray, "stretches nq"]
+    v: Float[np.ndarray, "stretches nv"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """What is to be found out, and from what."""
+
+    simulator: Simulator
+    """Where the search starts."""
+    parameters: ParameterSet
+    channels: tuple[Channel, ...]
+    """What is compared."""
+    recordings: tuple[Recording, ...]
+    known: tuple[Target, ...] = ()
+    """Numbers that differ from log to log and are known."""
+    known_values: Float[np.ndarray, "recordings known"] | None = None
+    inputs: tuple[Target, ...] = ()
+    """Numbers that follow a column of the log."""
+    stretch: float = STRETCH
+    """Longest stretch [s]."""
+    like: "Problem | None" = None
+    """The same problem with other logs: what was compiled for it serves this one too."""
+
+    @functools.cached_property
+    def layout(self) -> Layout:
+        """The logs cut into stretches."""
+        return lay_out(self.recordings, self.stretch, self.simulator.history)
+
+    @functools.cached_property
+    def substeps(self) -> int:
+        """Steps of the simulator within an interval: no step is longer than the simulator's own."""
+        return max(1, int(np.ceil(sampling_step(self.recordings) / float(self.simulator.timestep) - 0.01)))
+
+    @functools.cached_property
+    def rows(self) -> list[str]:
+        """Name of each row of the residual."""
+        return [row for channel in self.channels for row in channel.rows]
+
+    @functools.cached_property
+    def slots(self) -> ParameterSet:
+        """The parameters of one log: those that differ from log to log appear once."""
+        places: dict[tuple[Target, ...], Any] = {}
+        for parameter in self.parameters:
+            places.setdefault(parameter.targets, parameter)
+        return ParameterSet(tuple(places.values()))
+
+    @functools.cached_property
+    def columns(self) -> Int[np.ndarray, "recordings slots"]:
+        """Which coordinate of the whole each coordinate of one log's parameters is."""
+        where = list(zip(self.parameters, self.parameters.slices(), strict=True))
+        out = []
+        for recording in self.recordings:
+            own: list[int] = []
+            for slot in self.slots:
+                matches = [s for p, s in where if p.targets == slot.targets and p.log in (None, recording.name)]
+                own.extend(range(matches[0].start, matches[0].stop))
+            out.append(own)
+        return np.array(out, int).reshape(len(self.recordings), self.slots.size)
+
+    @functools.cached_property
+    def shooting(self) -> Shooting:
+        """How stretches are simulated and compared."""
+        return Shooting(
+            model=self.simulator.model,
+            simulator_of=self._simulator_of,
+            with_inputs=self._with_inputs,
+            channels=self.channels,
+            substeps=self.substeps,
+        )
+
+    @functools.cached_property
+    def kernel(self) -> "Timed":
+        """Shots with their derivatives, compiled."""
+        return self._twin.kernel if self._twin else self._compiled(self.shooting.differentiate)
+
+    @functools.cached_property
+    def prediction(self) -> "Timed":
+        """Shots without derivatives, compiled."""
+        return self._twin.prediction if self._twin else self._compiled(self.shooting.shoot)
+
+    def first_nodes(self) -> Nodes:
+        """First states as measured."""
+        layout = self.layout
+        at = list(zip(layout.log, layout.first, strict=True))
+        return Nodes(
+            q=np.stack([self.recordings[log].q[first] for log, first in at]),
+            v=np.stack([self.recordings[log].v[first] for log, first in at]),
+        )
+
+    def differentiate(self, theta: Float[np.ndarray, "size"], nodes: Nodes) -> tuple[Shot, Sensitivity]:
+        """All stretches with their derivatives; columns are those of one log's parameters, then of the first state."""
+        return self.kernel(*self._arguments(theta, nodes))
+
+    def predict(self, theta: Float[np.ndarray, "size"], log: int, stretch: Stretch) -> Shot:
+        """Other stretches of a log, side by side."""
+        known = np.zeros(0) if self.known_values is None else self.known_values[log]
+        return self.prediction(theta[self.columns[log]], known, stretch)
+
+    def beliefs(self, theta: Float[np.ndarray, "size"]) -> tuple[np.ndarray, np.ndarray]:
+        """Departures from priors in standard deviations, and their derivatives by the coordinates."""
+        size = self.parameters.size
+        rows, derivatives = [(theta - self.parameters.start) / VAGUE], [np.eye(size) / VAGUE]
+        if any(p.prior for p in self.parameters):
+            values, jacobian = self.values(theta)
+            for parameter, at in zip(self.parameters, self.parameters.number_slices(), strict=True):
+                if parameter.prior:
+                    std = np.ravel(parameter.prior.std)
+                    rows.append((values[at] - np.ravel(parameter.prior.mean)) / std)
+                    derivatives.append(jacobian[at] / std[:, None])
+        return np.concatenate(rows), np.concatenate(derivatives)
+
+    def values(self, theta: Float[np.ndarray, "size"]) -> tuple[np.ndarray, np.ndarray]:
+        """All values as one vector, in SI units, and their derivatives by the coordinates."""
+        return self._values(theta)
+
+    @functools.cached_property
+    def _values(self) -> Any:
+        flat = self.parameters.flat
+        with jax.enable_x64(True):
+            return native.compile(lambda theta: (flat(theta), jax.jacfwd(flat)(theta)), self.parameters.start)
+
+    def apart(self, q: Float[np.ndarray, "stretches nq"], start: Float[np.ndarray, "stretches nq"]) -> np.ndarray:
+        """The small moves that lead from `start` to `q`."""
+        return q - start if self._flat else self._manifold[0](q, start)
+
+    def moved(self, q: Float[np.ndarray, "stretches nq"], dq: Float[np.ndarray, "stretches nv"]) -> np.ndarray:
+        """Configurations after small moves."""
+        return q + dq if self._flat else self._manifold[1](q, dq)
+
+    @property
+    def _flat(self) -> bool:
+        return self.simulator.model.nq == self.simulator.model.nv
+
+    @functools.cached_property
+    def _manifold(self) -> tuple[Any, Any]:
+        model = self.simulator.model
+        q, v = np.zeros(model.nq), np.zeros(model.nv)
+        with jax.enable_x64(True):
+            return (
+                native.compile(lambda q, start: difference(model, q, start), q, q),
+                native.compile(lambda q, dq: integrate(model, q, dq), q, v),
+            )
+
+    @functools.cached_property
+    def measured_rows(self) -> Float[np.ndarray, "stretches intervals rows"]:
+        """What was measured, row by row of the residual; zero for rotations."""
+        measured = self.layout.intervals.measured
+        return predicted_values(self.channels, np.zeros((*measured.shape[:-1], len(self.rows))), measured)
+
+    def model_at(self, theta: Float[np.ndarray, "size"], model: Model) -> Model:
+        """A model with the parameters at these coordinates, as NumPy arrays."""
+        with jax.enable_x64(True):
+            written = self.slots.write(model, jnp.asarray(theta[self.columns[0]]))
+        return jax.tree.map(lambda x: np.asarray(x) if isinstance(x, jax.Array) else x, written)
+
+    def simulator_at(self, theta: Float[np.ndarray, "size"], log: int = 0) -> Simulator:
+        """The simulator with these parameters, as it is for one of the logs."""
+        known = np.zeros(0) if self.known_values is None else self.known_values[log]
+        with jax.enable_x64(True):
+            return self._simulator_of(jnp.asarray(theta[self.columns[log]]), jnp.asarray(known))
+
+    def _simulator_of(self, theta: Array, known: Array) -> Simulator:
+        model = self.slots.write(self.simulator.model, theta)
+        for place, value in zip(self.known, known, strict=True):
+            model = write(model, place, value)
+        return eqx.tree_at(lambda s: s.model, self.simulator, model)
+
+    def _with_inputs(self, simulator: Simulator, inputs: Array) -> Simulator:
+        model = simulator.model
+        for k, place in enumerate(self.inputs):
+            model = write(model, place, inputs[k])
+        return eqx.tree_at(lambda s: s.model, simulator, model)
+
+    def _arguments(self, theta: np.ndarray, nodes: Nodes) -> tuple[np.ndarray, np.ndarray, Stretch]:
+        log = self.layout.log
+        known = np.zeros((len(self.recordings), 0)) if self.known_values is None else self.known_values
+        layout = self.layout
+        stretch = Stretch(nodes.q, nodes.v, layout.commands, layout.stamps, layout.intervals)
+        return theta[self.columns[log]], known[log], stretch
+
+    @functools.cached_property
+    def _twin(self) -> "Problem | None":
+        """The problem whose kernels serve this one: stretches must have the same shape and the same places."""
+
+        def form(problem: Problem) -> tuple:
+            shapes = [x.shape for x in jax.tree.leaves(problem._one)]
+            targets = [p.targets for p in problem.slots]
+            return problem.channels, problem.known, problem.inputs, problem.substeps, shapes, targets
+
+        return self.like if self.like and form(self.like) == form(self) else None
+
+    @functools.cached_property
+    def _one(self) -> tuple:
+        """What a kernel takes for one stretch."""
+        return jax.tree.map(lambda x: x[0], self._arguments(self.parameters.start, self.first_nodes()))
+
+    def _compiled(self, f: Any) -> "Timed":
+        begin = time.perf_counter()
+        with jax.enable_x64(True):
+            kernel = native.compile(f, *self._one)
+        return Timed(kernel, time.perf_counter() - begin)
+
+
+@dataclasses.dataclass(frozen=True)
+class Timed:
+    """A kernel, and how long it took to compile."""
+
+    kernel: native.Kernel
+    seconds: float
+    """[s]"""
+
+    def __call__(self, *args: Any) -> Any:
+        """Runs the kernel."""
+        return self.kernel(*args)

@@ -1,0 +1,185 @@
+"""Shooting: short stretches of a log, each simulated from a first state of its own, with exact derivatives.
+
+A stretch is a number of consecutive intervals between samples. All stretches of all logs are lanes of one native
+kernel, which returns the residual at the start of each interval, the state at the end, and the derivatives of both with
+respect to the parameters and to the first state. With a step's own Jacobians A (by state) and B (by parameters) the
+derivatives of the state follow X <- A X + B.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from truesim.core.typing import Array, Float
+from truesim.dynamics import difference, integrate
+from truesim.identify.channels import Channel, residual
+from truesim.model.model import Model
+from truesim.simulate import Simulator, State
+from truesim.simulate.history import History
+
+
+class Stretch(NamedTuple):
+    """What one stretch of a log gives to the simulator."""
+
+    q: Float[Array, "nq"]
+    """Configuration at its start."""
+    v: Float[Array, "nv"]
+    """Velocity at its start."""
+    commands: Float[Array, "length nu"]
+    """Commands before its start, oldest first; as many as delays can look back into."""
+    stamps: Float[Array, "length"]
+    """When each of them began, from the start on [s]."""
+    intervals: "Interval"
+    """Its intervals, stacked."""
+
+
+class Interval(NamedTuple):
+    """From one sample to the next."""
+
+    duration: Float[Array, ""]
+    """[s]"""
+    command: Float[Array, "nu"]
+    """Control of each actuator, held."""
+    inputs: Float[Array, "inputs"]
+    """Numbers of the robot that follow a column of the log."""
+    measured: Float[Array, "columns"]
+    """Measurements at the start."""
+
+
+class Shot(NamedTuple):
+    """A simulated stretch."""
+
+    residual: Float[Array, "intervals rows"]
+    q: Float[Array, "nq"]
+    """Configuration at the end."""
+    v: Float[Array, "nv"]
+    """Velocity at the end."""
+
+
+class Sensitivity(NamedTuple):
+    """Derivatives of a shot: columns for the parameters, then for the first state in its tangent space."""
+
+    residual: Float[Array, "intervals rows columns"]
+    state: Float[Array, "nx columns"]
+    """Of the state at the end, in its tangent space."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Shooting:
+    """How stretches are simulated and compared."""
+
+    model: Model
+    """The robot as it starts; only its structure counts."""
+    simulator_of: Callable[[Array, Array], Simulator]
+    """Makes the simulator from coordinates of the free parameters and from numbers that are known for each log."""
+    with_inputs: Callable[[Simulator, Array], Simulator]
+    """Puts the inputs of an interval in their places."""
+    channels: Sequence[Channel]
+    """What is compared."""
+    substeps: int = 1
+    """Steps of the simulator within each interval."""
+
+    def shoot(self, theta: Float[Array, "size"], known: Float[Array, "known"], stretch: Stretch) -> Shot:
+        """A stretch without derivatives."""
+        everything = self._everything(theta, known)
+
+        def advance(state: State, interval: Interval) -> tuple[State, Array]:
+            r = self._residual(everything, state, interval)
+            for _ in range(self.substeps):
+                state = self._step(everything, state, interval)
+            return state, r
+
+        end, r = jax.lax.scan(advance, self._first(stretch), stretch.intervals)
+        return Shot(r, end.q, end.v)
+
+    def differentiate(
+        self, theta: Float[Array, "size"], known: Float[Array, "known"], stretch: Stretch
+    ) -> tuple[Shot, Sensitivity]:
+        """A stretch with its derivatives."""
+        numbers, rest = eqx.partition(self._everything(theta, known), eqx.is_inexact_array)
+        tangents = _columns(lambda theta: eqx.filter(self._everything(theta, known), eqx.is_inexact_array), theta)
+        nx = 2 * stretch.v.size
+
+        def jacobians(f: Callable[[Any, State], Array], state: State) -> tuple[Array, Array]:
+            """Derivatives of `f(everything, state)` by the state and by the parameters."""
+            by_state = _columns(lambda dx: f(eqx.combine(numbers, rest), self._moved(state, dx)), jnp.zeros(nx))
+            by_numbers = jax.vmap(
+                lambda tangent: jax.jvp(lambda n: f(eqx.combine(n, rest), state), (numbers,), (tangent,))[1]
+            )(tangents)
+            return by_state.T, by_numbers.T
+
+        def step(state: State, X: Array, interval: Interval) -> tuple[State, Array]:
+            after = self._step(eqx.combine(numbers, rest), state, interval)
+            A, B = jacobians(lambda e, s: self._apart(self._step(e, s, interval), after), state)
+            return after, A @ X + _widened(B, nx)
+
+        def advance(carry: tuple[State, Array], interval: Interval) -> tuple[tuple[State, Array], tuple[Array, Array]]:
+            state, X = carry
+            everything = eqx.combine(numbers, rest)
+            r = self._residual(everything, state, interval)
+            C, D = jacobians(lambda e, s: self._residual(e, s, interval), state)
+            Y = C @ X + _widened(D, nx)
+            for _ in range(self.substeps):
+                state, X = step(state, X, interval)
+            return (state, X), (r, Y)
+
+        X = jnp.concatenate([jnp.zeros((nx, theta.size)), jnp.eye(nx)], axis=1)
+        (end, X), (r, J) = jax.lax.scan(advance, (self._first(stretch), X), stretch.intervals)
+        return Shot(r, end.q, end.v), Sensitivity(J, X)
+
+    def _first(self, stretch: Stretch) -> State:
+        history = History(stretch.commands, stretch.stamps) if stretch.stamps.size else None
+        return State(stretch.q, stretch.v, jnp.zeros(()), history)
+
+    def _everything(self, theta: Array, known: Array) -> tuple[Simulator, Any]:
+        """The simulator, and what follows from its parameters alone."""
+        simulator = self.simulator_of(theta, known)
+        return simulator, simulator.constants()
+
+    def _at(self, everything: tuple[Simulator, Any], interval: Interval) -> tuple[Simulator, Any]:
+        """The simulator in one interval."""
+        simulator, constants = everything
+        simulator = self.with_inputs(simulator, interval.inputs)
+        timestep = interval.duration * simulator.model.time_scale / self.substeps
+        return eqx.tree_at(lambda s: s.timestep, simulator, timestep), constants
+
+    def _step(self, everything: tuple[Simulator, Any], state: State, interval: Interval) -> State:
+        simulator, constants = self._at(everything, interval)
+        scale = simulator.model.time_scale
+        return _aged(simulator.step(_aged(state, scale), interval.command, constants)[0], 1 / scale)
+
+    def _residual(self, everything: tuple[Simulator, Any], state: State, interval: Interval) -> Array:
+        simulator, constants = self._at(everything, interval)
+        state = _aged(state, simulator.model.time_scale)
+        return residual(self.channels, simulator, constants, state, interval.command, interval.measured)
+
+    def _moved(self, state: State, dx: Array) -> State:
+        """The state after a small move in its tangent space."""
+        nv = state.v.size
+        q = integrate(self.model, state.q, dx[:nv])
+        return eqx.tree_at(lambda s: (s.q, s.v), state, (q, state.v + dx[nv:]))
+
+    def _apart(self, state: State, start: State) -> Array:
+        """The small move from `start` to `state`."""
+        return jnp.concatenate([difference(self.model, state.q, start.q), state.v - start.v])
+
+
+def _aged(state: State, scale: Array) -> State:
+    """The state with all its stamps on another scale: between steps they are those of the log."""
+    if state.history is None:
+        return state
+    return eqx.tree_at(lambda s: (s.time, s.history.time), state, (scale * state.time, scale * state.history.time))
+
+
+def _columns(f: Callable[[Array], Any], x: Float[Array, "n"]) -> Any:
+    """Derivatives of `f` along each coordinate of `x`, stacked in front."""
+    return jax.vmap(lambda e: jax.jvp(f, (x,), (e,))[1])(jnp.eye(x.size))
+
+
+def _widened(D: Float[Array, "rows size"], nx: int) -> Float[Array, "rows columns"]:
+    """Derivatives by the parameters, with zeros for the first state beside them."""
+    return jnp.concatenate([D, jnp.zeros((D.shape[0], nx))], axis=1)
