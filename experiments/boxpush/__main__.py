@@ -53,7 +53,7 @@ def main() -> None:
         return least_squares(residual, start, slope, bounds, x_scale=case["truth"], xtol=1e-12, ftol=1e-12)
 
     print(f"truth: friction {case['truth'][0]}, mass {case['truth'][1]} kg")
-    print("Intervals follow from the misfit that is left: the log's box creeps while it sticks, a rigid one does not.")
+    print("Intervals follow from the misfit that is left: the log comes from soft contact, the fit is rigid.")
     print("| start | friction | mass [kg] | errors | 95 % intervals cover | misfit | note |")
     print("|---|---|---|---|---|---|---|")
     for start in STARTS:
