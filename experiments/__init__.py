@@ -1,0 +1,1 @@
+"""Results of papers and of recorded cases, reproduced; nothing imports them."""
