@@ -1,8 +1,8 @@
 """The table of cases: `python -m experiments.sysid_cases [--draws N] [--peer PYTHON]`.
 
 Errors are relative, the median and the largest over parameters; `inside` counts truths within their 95 % intervals. CPU
-seconds are those of the fit itself; compilation stands beside them. The peer is MuJoCo's toolbox, run by the Python that
-is given.
+seconds are those of the fit itself; compilation stands beside them. The peer is MuJoCo's toolbox, run by the Python
+that is given.
 """
 
 import argparse
