@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: setup demo test check bench docs clean
+.PHONY: setup demo test test-slow check bench docs clean
 
 setup: $(STAMP)
 
@@ -20,6 +20,9 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -n 2
+
+test-slow: setup
+	$(BIN)/python -m pytest -m slow
 
 check: setup
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 
+import jax
 import numpy as np
 import pytest
 
@@ -53,6 +54,15 @@ def test_conclusion(usual):
 def test_the_same_problem_gives_the_same_bits(arm_of, usual):
     """No clock, order or random number takes part."""
     np.testing.assert_array_equal(solve_problem(arm_of(arm_log())).theta, usual.theta)
+
+
+def test_a_program_in_single_precision_gets_the_same_bits(arm_of, usual):
+    """Fits compute in double precision whatever the program's own setting is, and leave it alone."""
+    with jax.enable_x64(False):
+        fit = conclude(solve_problem(arm_of(arm_log())))
+        assert not jax.config.jax_enable_x64
+    np.testing.assert_array_equal(fit.solution.theta, usual.theta)
+    assert fit.model.bodies.mass.dtype == np.float64
 
 
 def test_when_a_log_was_made_makes_no_difference(arm_of, usual):

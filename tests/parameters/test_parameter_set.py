@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jax
 import numpy as np
 import pytest
 
@@ -54,6 +55,14 @@ def test_values_reach_the_model(all_of_them):
         np.testing.assert_allclose(read(written, parameter.targets[0]), value, rtol=1e-12, atol=1e-300)
     assert all_of_them.number_slices()[-1].stop == sum(np.size(value) for value in values)
     assert all_of_them.slices()[-1].stop == all_of_them.size == z.size
+
+
+def test_numbers_are_written_in_double_precision():
+    """Into a model of NumPy arrays, whatever the program's own precision is."""
+    with jax.enable_x64(False):
+        written = paths.write(MODEL, "bodies/cart.mass", np.float64(0.1) * 3)
+    assert isinstance(written.bodies.mass, np.ndarray)
+    assert written.bodies.mass[0] == 0.1 * 3
 
 
 @pytest.mark.parametrize(

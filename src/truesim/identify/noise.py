@@ -12,6 +12,8 @@ MAD = 1.4826
 CLIP = 4.0
 """Residuals beyond this many standard deviations say nothing of the noise."""
 ROUNDS = 100
+FEWEST, RARE = 8, 0.1
+"""Samples that roughness needs, and the share of third differences below which they are too few."""
 LEAST = 1e-6
 """Noise of a channel over its range of motion is taken to be at least this."""
 
@@ -19,12 +21,16 @@ LEAST = 1e-6
 def sensor_noise(values: Float[np.ndarray, "samples"]) -> float:
     """Standard deviation of the noise on a smooth signal, from third differences; a quantum's share at least.
 
-    The third difference of white noise of variance s^2 has variance 20 s^2, and a smooth motion adds little to it.
+    The third difference of white noise of variance s^2 has variance 20 s^2, and a smooth motion adds little to it. It
+    is taken where four samples in a row are there, or across those that are missing if that is rare.
     """
-    values = values[np.isfinite(values)]
-    if len(values) < 8:
+    known = values[np.isfinite(values)]
+    if len(known) < FEWEST:
         return 0.0
-    rough = float(np.median(np.abs(np.diff(values, 3)))) * MAD / np.sqrt(20)
+    thirds = np.abs(np.diff(values, 3))
+    if np.mean(np.isfinite(thirds)) < RARE:
+        thirds = np.abs(np.diff(known, 3))
+    values, rough = known, float(np.nanmedian(thirds)) * MAD / np.sqrt(20)
     steps = np.abs(np.diff(values))
     quantum = float(steps[steps > 0].min(initial=np.inf))
     coarse = np.mean(steps == 0) > 0.02  # repeated readings betray a quantised sensor
@@ -33,10 +39,13 @@ def sensor_noise(values: Float[np.ndarray, "samples"]) -> float:
 
 def first_noise(problem: Problem) -> Float[np.ndarray, "rows"]:
     """Noise of every row of the residual, before anything is fitted."""
-    rows, at = [], 0
+    rows: list[float] = []
+    logs, at = problem.recordings, 0
     for channel in problem.channels:
-        each = [_over_logs([r.measured[:, at + k] for r in problem.recordings]) for k in range(len(channel.columns))]
-        rows += [max(each[k] for k in own) for own in channel.sources()]
+        for own in channel.sources():
+            row = len(rows)
+            known = [np.where(r.valid[:, [row]], r.measured[:, at : at + len(channel.columns)], np.nan) for r in logs]
+            rows.append(max(_over_logs([columns[:, k] for columns in known]) for k in own))
         at += len(channel.columns)
     return np.maximum(np.array(rows), 1e-9)
 

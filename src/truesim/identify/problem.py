@@ -220,7 +220,10 @@ class Problem:
             slots = [(p.targets, p.transform) for p in problem.slots]
             return problem.simulator, problem.channels, problem.known, problem.inputs, problem.substeps, shapes, slots
 
-        return self.like if self.like and bool(eqx.tree_equal(form(self.like), form(self))) else None
+        if self.like is None:
+            return None
+        with jax.enable_x64(True):
+            return self.like if bool(eqx.tree_equal(form(self.like), form(self))) else None
 
     @functools.cached_property
     def _one(self) -> tuple:

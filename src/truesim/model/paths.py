@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -143,4 +144,4 @@ def _array(model: Model, path: Path) -> Array:
 
 
 def _is_traced(value: Any) -> bool:
-    return eqx.is_array(value) and not isinstance(value, np.ndarray)
+    return isinstance(value, jax.Array)
