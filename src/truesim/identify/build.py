@@ -9,6 +9,7 @@ from truesim.core.errors import TruesimError
 from truesim.data import Log, prepared
 from truesim.identify.channels import measured_channels
 from truesim.identify.layout import STRETCH, sampling_step
+from truesim.identify.locate import located
 from truesim.identify.per_log import Known, PerLog, resolve
 from truesim.identify.problem import Problem
 from truesim.identify.recording import recording
@@ -52,7 +53,7 @@ def build(
     own = {str(p.targets[0]) for p in known.free} | {str(t) for t in (*known.targets, *known.inputs)}
     chosen = [p for p in free(model, patterns, ties) if str(p.targets[0]) not in own]
     parameters = ParameterSet((*chosen, *known.free)).bounded(bounds or {}).believed(priors or {})
-    clean = [prepared(log, model) for log in logs]
+    clean = located([prepared(log, model) for log in logs], model)
     compared = measured_channels(model, clean, channels)
     recordings = tuple(recording(log, model, compared, known.columns) for log in clean)
     return Problem(
@@ -72,10 +73,14 @@ def _simulator(model: Model, parameters: ParameterSet, known: Known, interval: f
     varied = [t for p in parameters for t in p.targets] + [*known.targets, *known.inputs]
     usual = Simulator.of(model)
     steps = max(1, int(np.ceil(interval / float(usual.timestep) - 0.01)))
-    simulator = Simulator.of(model, max_delay=_longest_delay(model, parameters, known) * usual.timestep * steps / interval)
+    simulator = Simulator.of(
+        model, max_delay=_longest_delay(model, parameters, known) * usual.timestep * steps / interval
+    )
     law = simulator.joint_law
     if isinstance(law, MujocoJointLaw) and model.options.dry_friction:
-        rough = {t.path.index for t in varied if t.path.group == "joints" and t.path.field in ("frictionloss", "stiction")}
+        rough = {
+            t.path.index for t in varied if t.path.group == "joints" and t.path.field in ("frictionloss", "stiction")
+        }
         law = MujocoJointLaw(tuple(sorted({*law.friction, *rough})), law.limits, law.safe_reference)  # type: ignore[type-var]
         simulator = eqx.tree_at(lambda s: s.joint_law, simulator, law)
     return simulator

@@ -54,14 +54,18 @@ def read_sensors(
     if not model.sensors.declared:
         return {}
     command, _ = simulator.delayed(state, command)
-    a = simulator.equation(command, constants).acceleration(state.q, state.v)
+    velocities = body_velocities(model, state.q, state.v)
+    accelerations = jnp.zeros_like(velocities)
+    if any(sensor.kind == "accelerometer" for sensor in model.sensors.declared):  # nothing else needs the dynamics
+        a = simulator.equation(command, constants).acceleration(state.q, state.v)
+        accelerations = body_accelerations(model, state.q, state.v, a)
     moment = Moment(
         model=model,
         state=state,
         actuators=actuator_forces(model, state.q, state.v, command),
         poses=body_poses(model, state.q),
-        velocities=body_velocities(model, state.q, state.v),
-        accelerations=body_accelerations(model, state.q, state.v, a),
+        velocities=velocities,
+        accelerations=accelerations,
     )
     readings, first = {}, 0
     for sensor in model.sensors.declared:

@@ -1,0 +1,1 @@
+"""Experiments: `python -m experiments.<name>` prints what was required and what was reached."""
