@@ -12,7 +12,7 @@ from experiments.ibm_double_pendulum.forecast import first_velocity_limit, forec
 from experiments.ibm_double_pendulum.recordings import RIG, training, validation
 from experiments.recorded import show
 from truesim.formats import load
-from truesim.identify.build import build
+from truesim.identify.build import Options, build
 from truesim.identify.fit import Settings, Solution, solve_problem
 from truesim.identify.result import conclude, fitted_model
 
@@ -43,7 +43,7 @@ def fit() -> Solution:
     logs, cameras = training()
     model = load(RIG)
     patterns = [p for name in FREE for p in ([name.replace("?", axis) for axis in "xy"] if "?" in name else [name])]
-    return solve_problem(build(model, logs, patterns, per_log=cameras), Settings(window=WINDOW))
+    return solve_problem(build(model, logs, patterns, Options(per_log=cameras)), Settings(window=WINDOW))
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from experiments.ibm_double_pendulum.recordings import FRAME, GIVEN, METRES, Cameras
 from truesim.core.typing import Float
 from truesim.data import Log
-from truesim.identify.build import build
+from truesim.identify.build import Options, build
 from truesim.identify.evaluate import predictions
 from truesim.identify.first_states import first_states
 from truesim.model.model import Model
@@ -21,7 +21,7 @@ BEFORE = (GIVEN - 1) * FRAME
 
 def forecast_errors(model: Model, logs: Sequence[Log], cameras: Cameras) -> Float[np.ndarray, "frames sequences arms"]:
     """Errors of both absolute arm angles [rad]."""
-    problem = build(model, logs, (), per_log=cameras)
+    problem = build(model, logs, (), Options(per_log=cameras))
     errors = []
     for predicted in predictions(problem, np.zeros(0), (FRAMES + 1) * FRAME, BEFORE):
         measured = problem.recordings[predicted.log].measured[GIVEN : GIVEN + FRAMES]
@@ -41,7 +41,7 @@ def first_velocity_limit(model: Model, logs: Sequence[Log], cameras: Cameras, fr
 
     The Cramer-Rao bound of the first state, carried along straight lines.
     """
-    problem = build(model, logs, (), per_log=cameras)
+    problem = build(model, logs, (), Options(per_log=cameras))
     size = problem.layout.intervals.duration.shape[1]
     squares = []
     for log in range(len(logs)):

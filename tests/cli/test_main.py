@@ -1,9 +1,11 @@
 """The entry point: help, and what happens when something goes wrong inside."""
 
+import json
 import re
 
 import pytest
 
+from truesim.cli import demo_robot
 from truesim.cli import inspect as inspect_verb
 
 
@@ -11,7 +13,7 @@ def test_help_names_every_verb(truesim):
     """`--help` lists the verbs."""
     outcome = truesim("--help")
     assert outcome.code == 0
-    for verb in ("inspect", "simulate", "demo", "bench"):
+    for verb in ("inspect", "simulate", "identify", "evaluate", "report", "demo", "bench"):
         assert verb in outcome.out
 
 
@@ -35,13 +37,13 @@ def test_a_defect_is_one_line(truesim, arm, monkeypatch):
     assert "TRUESIM_DEBUG" in outcome.sentence
 
 
-def test_the_demo_draws(truesim, tmp_path):
-    """The demo prints the derivative of the end position and says where the picture is."""
-    outcome = truesim("demo", "--out", "pictures")
+def test_the_demo_finds_what_differs(truesim, tmp_path):
+    """The demo identifies the tool in the hand and the delay, and writes a report."""
+    outcome = truesim("demo", "--out", "demo")
     assert outcome.code == 0, outcome.err
-    assert "pictures/arm.html" in outcome.out
-    page = (tmp_path / "pictures" / "arm.html").read_text()
-    assert "Change of the end position per kilogram" in page
+    values = {p["path"]: p for p in json.loads((tmp_path / "demo/fit/fit.json").read_text())["parameters"]}
+    assert values["bodies/hand.mass"]["value"] == pytest.approx(demo_robot.MASS["hand"], abs=0.02)
+    assert values["actuators/yaw.delay"]["value"] == pytest.approx(demo_robot.DELAY, abs=5e-4)
+    assert "Found: the hand weighs 1.1" in outcome.out
+    page = (tmp_path / "demo/fit/report.html").read_text()
     assert not re.search(r"<script[^>]+src=", page), "the page must not load anything"
-    hand = next(line for line in outcome.out.splitlines() if line.strip().startswith("hand"))
-    assert float(hand.split()[-1]) == pytest.approx(-62.4, abs=1.0)

@@ -117,12 +117,14 @@ def test_precision_is_chosen_by_dtype():
     assert single(np.ones(2, np.float32)).dtype == np.float32
 
 
-def test_threads_give_the_same_results():
-    """A batch split over threads gives the same bits."""
-    x = normal(0, 1001, 5)
-    f = lambda x: jnp.exp(-x) @ jnp.cos(x)  # noqa: E731
-    one, three = (native.compile(f, x[0], threads=n) for n in (1, 3))
-    np.testing.assert_array_equal(one(x), three(x))
+@pytest.mark.parametrize("size", [0, 1, 9, 40, 1001])
+def test_threads_give_the_same_results(size):
+    """A batch split over threads gives the same bits, also when there is little to split."""
+    x, y = normal(0, size, 5), normal(1, 5)
+    f = lambda x, y: (jnp.exp(-x) @ jnp.cos(x + y), x)  # noqa: E731
+    one, three = (native.compile(f, y, y, threads=n) for n in (1, 3))
+    for a, b in zip(one(x, y), three(x, y), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_results_do_not_alias():

@@ -15,3 +15,16 @@ Mapping = Annotated[
         "--mapping", help="File (TOML or JSON) that renames and scales the logs' own columns.", show_default=False
     ),
 ]
+Logs = Annotated[
+    list[Path],
+    typer.Argument(help="Logs of the robot: CSV, Parquet, NPZ, MCAP or ROS bag.", metavar="LOG…", show_default=False),
+]
+PerLogFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--per-log",
+        help='JSON with what differs from log to log: {"run.csv": {"PATH": value, "free" or "column:NAME"}}.',
+        metavar="FILE",
+        show_default=False,
+    ),
+]

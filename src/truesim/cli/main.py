@@ -10,7 +10,10 @@ from rich.markup import escape
 
 from truesim.cli.bench import bench
 from truesim.cli.demo import demo
+from truesim.cli.evaluate import evaluate
+from truesim.cli.identify import identify
 from truesim.cli.inspect import inspect
+from truesim.cli.lists import spread
 from truesim.cli.simulate import simulate
 from truesim.core.errors import TruesimError
 
@@ -23,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect, simulate, demo, bench):
+for verb in (inspect, simulate, identify, evaluate, demo, bench):
     app.command()(verb)
 
 
@@ -31,7 +34,7 @@ def run() -> None:
     """Runs the command line; a user's mistake is one sentence and exit code 2."""
     try:
         with jax.enable_x64(True):
-            app()
+            app(spread(sys.argv[1:]))
     except TruesimError as error:
         _fail(str(error), 2)
     except KeyboardInterrupt:

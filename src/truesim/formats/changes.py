@@ -26,7 +26,7 @@ def _exists(model: Model, path: paths.Path) -> bool:
         return True
     name = str(path).removeprefix(f"{path.group}/").removesuffix(f".{path.field}")
     records = getattr(model, path.group)
-    return name in records.names and path.field in paths.fields(records, records.names.index(name))
+    return name in records.names and paths.has(records, path.field, records.names.index(name))
 
 
 def _close(a: Model, b: Model, path: paths.Path) -> bool:

@@ -1,14 +1,16 @@
 """From a robot and logs to a fit, in one call."""
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
+from truesim.core.errors import unknown_name
 from truesim.data import Log
-from truesim.identify.build import Pair, build
+from truesim.identify.build import Options, build
 from truesim.identify.fit import Settings, solve_problem
 from truesim.identify.levenberg_marquardt import Watch
-from truesim.identify.per_log import PerLog
 from truesim.identify.problem import Problem
 from truesim.identify.result import Fit, conclude
 from truesim.model.model import Model
@@ -20,9 +22,9 @@ def identify(
     free: Sequence[str],
     *,
     holdout: Sequence[Log] = (),
+    options: Options | None = None,
     settings: Settings | None = None,
     watch: Watch | None = None,
-    **options: object,
 ) -> Fit:
     """The robot that agrees best with logs, and how sure that is.
 
@@ -31,11 +33,11 @@ def identify(
         logs: Recordings of it.
         free: Paths to identify, such as `bodies/*.mass` or `joints/elbow.*`.
         holdout: Recordings to predict, not to fit to.
+        options: Ties, bounds, priors, what differs from log to log, channels.
         settings: How the problem is solved.
         watch: Called after every iteration.
-        options: `ties`, `bounds`, `priors`, `per_log`, `channels`, as in `truesim.identify.build`.
     """
-    problem, unseen = problems(model, logs, free, holdout, **options)
+    problem, unseen = problems(model, logs, free, holdout, options)
     return conclude(solve_problem(problem, settings, watch), unseen)
 
 
@@ -44,24 +46,19 @@ def problems(
     logs: Sequence[Log],
     free: Sequence[str],
     holdout: Sequence[Log] = (),
-    *,
-    ties: Sequence[Sequence[str] | str] = (),
-    bounds: Mapping[str, Pair] | None = None,
-    priors: Mapping[str, Pair] | None = None,
-    per_log: PerLog | None = None,
-    channels: Sequence[str] = (),
+    options: Options | None = None,
 ) -> tuple[Problem, Problem | None]:
     """The problem of a fit, and the same problem on held-out logs if there are any."""
-    problem = build(
-        model, logs, free, ties=ties, bounds=bounds, priors=priors, per_log=_of(per_log, logs), channels=channels
-    )
+    options = options or Options()
+    names = {log.name for log in (*logs, *holdout)} | {Path(log.name).stem for log in (*logs, *holdout)}
+    for name in options.per_log:
+        if name != "*" and name not in names:
+            raise unknown_name("log", name, names)
+    problem = build(model, logs, free, options)
     if not holdout:
         return problem, None
-    names = [channel.name for channel in problem.channels]
-    other = build(
-        model, holdout, free, ties=ties, bounds=bounds, priors=priors, per_log=_of(per_log, holdout), channels=names
-    )
-    return problem, other
+    same = dataclasses.replace(options, channels=[channel.name for channel in problem.channels])
+    return problem, dataclasses.replace(build(model, holdout, free, same), like=problem)
 
 
 def resumed(problem: Problem, values: Sequence[object]) -> np.ndarray:
@@ -69,9 +66,3 @@ def resumed(problem: Problem, values: Sequence[object]) -> np.ndarray:
     pairs = zip(problem.parameters, values, strict=True)
     low, high = problem.parameters.bounds
     return np.clip(np.concatenate([np.zeros(0), *(p.transform.coordinates(v) for p, v in pairs)]), low, high)
-
-
-def _of(per_log: PerLog | None, logs: Sequence[Log]) -> PerLog:
-    """The part of a table that concerns these logs."""
-    names = {log.name for log in logs} | {log.name.rpartition(".")[0] for log in logs}
-    return {name: row for name, row in (per_log or {}).items() if name == "*" or name in names}

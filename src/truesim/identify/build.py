@@ -1,13 +1,15 @@
 """From a robot, logs and patterns to a problem."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 import equinox as eqx
+import jax
 import numpy as np
 
 from truesim.core.errors import TruesimError
-from truesim.data import Log, prepared
-from truesim.identify.channels import measured_channels
+from truesim.data import Log, command_columns, matching, prepared
+from truesim.identify.channels import known_channels, measured_channels
 from truesim.identify.layout import STRETCH, sampling_step
 from truesim.identify.locate import located
 from truesim.identify.per_log import Known, PerLog, resolve
@@ -19,42 +21,53 @@ from truesim.simulate import Simulator
 from truesim.simulate.joint_laws import MujocoJointLaw
 
 Pair = tuple[float, float]
+ROUGH = ("frictionloss", "stiction")
+"""Fields of a joint that give it dry friction."""
 
 
-def build(
-    model: Model,
-    logs: Sequence[Log],
-    patterns: Sequence[str],
-    *,
-    ties: Sequence[Sequence[str] | str] = (),
-    bounds: Mapping[str, Pair] | None = None,
-    priors: Mapping[str, Pair] | None = None,
-    per_log: PerLog | None = None,
-    channels: Sequence[str] = (),
-) -> Problem:
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What may be said beyond which parameters are free."""
+
+    ties: Sequence[Sequence[str] | str] = ()
+    """Patterns, or lists of them, whose matches share one value."""
+    bounds: Mapping[str, Pair] = dataclasses.field(default_factory=dict)
+    """Lower and upper bound by pattern [SI units]."""
+    priors: Mapping[str, Pair] = dataclasses.field(default_factory=dict)
+    """Mean and standard deviation by pattern [SI units]."""
+    per_log: PerLog = dataclasses.field(default_factory=dict)
+    """What differs from log to log, by log name and path."""
+    channels: Sequence[str] = ()
+    """Patterns of measured channels to compare; all that make sense by default."""
+
+
+def build(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: Options | None = None) -> Problem:
     """The problem of finding the parameters that `patterns` name from logs.
 
     Args:
         model: The robot; its values are the start.
         logs: Recordings of it.
         patterns: Paths to free, such as `bodies/*.mass`.
-        ties: Patterns, or lists of them, whose matches share one value.
-        bounds: Lower and upper bound by pattern [SI units].
-        priors: Mean and standard deviation by pattern [SI units].
-        per_log: What differs from log to log, by log name and path.
-        channels: Patterns of measured channels to compare; all that make sense by default.
+        options: Ties, bounds, priors, what differs from log to log, channels.
     """
+    with jax.enable_x64(True):
+        return _built(model, logs, patterns, options or Options())
+
+
+def _built(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: Options) -> Problem:
     if not logs:
         raise TruesimError("There are no logs to fit to.")
     names = [log.name for log in logs]
     if len(set(names)) < len(names):
         raise TruesimError(f"Two logs are named {max(names, key=names.count)}; names must differ.")
-    known = resolve(model, names, per_log or {})
+    known = resolve(model, names, options.per_log)
     own = {str(p.targets[0]) for p in known.free} | {str(t) for t in (*known.targets, *known.inputs)}
-    chosen = [p for p in free(model, patterns, ties) if str(p.targets[0]) not in own]
-    parameters = ParameterSet((*chosen, *known.free)).bounded(bounds or {}).believed(priors or {})
+    chosen = [p for p in free(model, patterns, options.ties) if str(p.targets[0]) not in own]
+    parameters = ParameterSet((*chosen, *known.free)).bounded(options.bounds).believed(options.priors)
+    for log in logs:
+        _check_columns(log, model)
     clean = located([prepared(log, model) for log in logs], model)
-    compared = measured_channels(model, clean, channels)
+    compared = measured_channels(model, clean, options.channels)
     recordings = tuple(recording(log, model, compared, known.columns) for log in clean)
     return Problem(
         simulator=_simulator(model, parameters, known, sampling_step(recordings)),
@@ -68,20 +81,28 @@ def build(
     )
 
 
+def _check_columns(log: Log, model: Model) -> None:
+    """Refuses a log without controls, or without anything that the robot could be compared with, and says why."""
+    missing = [name for name in command_columns(model) if name not in log.columns]
+    held = any(channel.within(log.columns) is not None for channel in known_channels(model))
+    if missing or not held:
+        matching(log, model).check(log.name)
+    if missing:
+        log.column(missing[0])
+
+
 def _simulator(model: Model, parameters: ParameterSet, known: Known, interval: float) -> Simulator:
     """The simulator of the model's file, with room for every friction and delay that may come to differ from zero."""
     varied = [t for p in parameters for t in p.targets] + [*known.targets, *known.inputs]
     usual = Simulator.of(model)
     steps = max(1, int(np.ceil(interval / float(usual.timestep) - 0.01)))
-    simulator = Simulator.of(
-        model, max_delay=_longest_delay(model, parameters, known) * usual.timestep * steps / interval
-    )
+    longest = _longest_delay(model, parameters, known) * usual.timestep * steps / interval
+    simulator = Simulator.of(model, max_delay=longest)
     law = simulator.joint_law
     if isinstance(law, MujocoJointLaw) and model.options.dry_friction:
-        rough = {
-            t.path.index for t in varied if t.path.group == "joints" and t.path.field in ("frictionloss", "stiction")
-        }
-        law = MujocoJointLaw(tuple(sorted({*law.friction, *rough})), law.limits, law.safe_reference)  # type: ignore[type-var]
+        rough = {t.path.index for t in varied if t.path.group == "joints" and t.path.field in ROUGH}
+        friction = tuple(sorted({*law.friction, *(joint for joint in rough if joint is not None)}))
+        law = MujocoJointLaw(friction, law.limits, law.safe_reference)
         simulator = eqx.tree_at(lambda s: s.joint_law, simulator, law)
     return simulator
 

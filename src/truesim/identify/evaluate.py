@@ -8,9 +8,8 @@ import numpy as np
 from truesim.core.errors import TruesimError
 from truesim.core.typing import Bool, Float, Int
 from truesim.data import Log
-from truesim.identify.build import build
+from truesim.identify.build import Options, build
 from truesim.identify.first_states import FirstStates, first_states
-from truesim.identify.per_log import PerLog
 from truesim.identify.problem import Problem
 from truesim.identify.recording import Recording
 from truesim.model.model import Model
@@ -45,13 +44,7 @@ class Prediction:
 
 
 def evaluate(
-    model: Model,
-    logs: Sequence[Log],
-    *,
-    window: float = WINDOW,
-    before: float = BEFORE,
-    per_log: PerLog | None = None,
-    channels: Sequence[str] = (),
+    model: Model, logs: Sequence[Log], *, window: float = WINDOW, before: float = BEFORE, options: Options | None = None
 ) -> dict[str, Errors]:
     """Open-loop error of every measured channel, over windows that tile the logs without overlap.
 
@@ -63,10 +56,9 @@ def evaluate(
         logs: Recordings of it.
         window: Length of the windows [s].
         before: From how much of the log before a window its first state is estimated [s].
-        per_log: What differs from log to log.
-        channels: Patterns of channels; all that make sense by default.
+        options: What differs from log to log, and channels.
     """
-    problem = build(model, logs, (), per_log=per_log, channels=channels)
+    problem = build(model, logs, (), options)
     return errors(problem, list(predictions(problem, np.zeros(0), window, before)))
 
 

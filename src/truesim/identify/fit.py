@@ -12,13 +12,16 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from truesim.core.errors import TruesimError, unknown_name
 from truesim.core.typing import Float
+from truesim.identify.adam import minimise
 from truesim.identify.layout import Windows
-from truesim.identify.levenberg_marquardt import Outcome, Progress, solve
+from truesim.identify.levenberg_marquardt import Outcome, Progress, Search, solve
 from truesim.identify.noise import first_allowance, first_noise, residual_noise
 from truesim.identify.normal import Point, Weights, point
 from truesim.identify.problem import Problem
 
+OPTIMISERS = ("lm", "adam")
 WINDOW = 0.5
 """Length of windows where the model cannot follow whole logs [s]."""
 TIGHT = (1.0, 3e-2, 1e-3)
@@ -43,10 +46,18 @@ class Settings:
     """Length of windows [s]; found from the data if not given."""
     threshold: float = HUBER
     """Huber's threshold, in standard deviations; infinite for plain least squares."""
+    optimiser: str = "lm"
+    """`lm` (Levenberg-Marquardt) or `adam`."""
     iterations: int = 60
     """Iterations of each stage, at most."""
     gain: float = 1e-5
     """Converged when the cost, half a chi-square, would fall by less than this."""
+
+    def __post_init__(self) -> None:
+        if self.optimiser not in OPTIMISERS:
+            raise unknown_name("optimizer", self.optimiser, OPTIMISERS)
+        if self.window is not None and self.window <= 0:
+            raise TruesimError(f"The window is {self.window:g} s; it must be positive.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +92,10 @@ class Solution:
 
 
 def solve_problem(
-    problem: Problem, settings: Settings | None = None, watch: Callable[[Progress], None] | None = None
+    problem: Problem,
+    settings: Settings | None = None,
+    watch: Callable[[Progress], None] | None = None,
+    theta: Float[np.ndarray, "size"] | None = None,
 ) -> Solution:
     """Solves a problem.
 
@@ -89,13 +103,14 @@ def solve_problem(
         problem: The problem.
         settings: How; sensible for most logs by default.
         watch: Called after every iteration.
+        theta: Coordinates to start from, instead of the model's values.
     """
     settings = settings or Settings()
     compile_seconds = problem.kernel.seconds
     begin = time.process_time()
     run = _Run(problem, settings, watch)
     with threadpool_limits(1):
-        start = point(problem, problem.parameters.start, problem.first_nodes())
+        start = point(problem, problem.parameters.start if theta is None else theta, problem.first_nodes())
         run.solve(start)
     return Solution(
         problem=problem,
@@ -157,7 +172,7 @@ class _Run:
         self.converged = self._stage(windows, TIGHT[-1], gain=self.settings.gain, frozen=frozen).converged
 
     def _prefer(self, stretches: tuple) -> None:
-        """Takes the estimate from single stretches if it predicts windows as well: its residuals are nearer to white."""
+        """Takes the estimate from single stretches if it predicts windows as well: its residuals are whiter."""
         windowed, cost = self._saved(), float(np.mean(np.log(self._noise())))
         theta = stretches[0].theta
         self.at = point(self.problem, theta, stretches[0].nodes)
@@ -179,17 +194,9 @@ class _Run:
         misfit = max(1.0, float(np.median(noise / self.floor)))
         self.weights = Weights(noise, tight * misfit * self.roughness, self.settings.threshold)
         self.windows = windows
-        outcome = solve(
-            self.problem,
-            self.at,
-            self.weights,
-            windows,
-            watch=self._seen,
-            iterations=self.settings.iterations,
-            gain=gain,
-            damping=damping,
-            frozen=frozen,
-        )
+        search = Search(self.settings.iterations, gain, damping, frozen)
+        method = minimise if self.settings.optimiser == "adam" and not frozen else solve
+        outcome = method(self.problem, self.at, self.weights, windows, search, self._seen)
         self.at = outcome.at
         return outcome
 
@@ -197,7 +204,8 @@ class _Run:
         noise, _ = residual_noise(self.problem, self.at, self.weights, self.windows)
         return np.maximum(noise, FLOOR * self.floor)
 
-    def _seen(self, progress: Progress) -> None:
+    def _seen(self, progress: Progress, best: Point) -> None:
+        self.at = best
         self.history.append(dataclasses.replace(progress, iteration=len(self.history) + 1))
         if self.watch is not None:
             self.watch(self.history[-1])

@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import json
+import os
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -47,11 +48,19 @@ class Request:
         return hashlib.sha256("\n".join([said, *files]).encode()).hexdigest()
 
 
-def write_fit(fit: Fit, folder: Path, request: Request) -> None:
-    """Writes the folder; files appear whole or not at all."""
+def write_fit(fit: Fit, folder: str | os.PathLike[str], request: Request | None = None) -> None:
+    """Writes the folder; files appear whole or not at all.
+
+    Args:
+        fit: The fit.
+        folder: Where to write.
+        request: What was asked for; by default as far as the fit itself knows.
+    """
+    folder = Path(folder)
+    request = request or _request(fit)
     folder.mkdir(parents=True, exist_ok=True)
     save(fit.model, folder / Path(request.robot).name)
-    _write(folder / "signals.npz", lambda part: np.savez_compressed(part, **_signals(fit)))
+    _write(folder / "signals.npz", lambda part: np.savez_compressed(part, allow_pickle=False, **_signals(fit)))
     text = json.dumps(_document(fit, request), indent=1, allow_nan=False)
     _write(folder / "fit.json", lambda part: part.write_text(text + "\n", encoding="utf-8"))
 
@@ -92,9 +101,22 @@ def resumable(folder: Path, request: Request, force: bool = False) -> dict[str, 
     raise TruesimError(f"{folder} holds a result already; give another folder, or --force to replace it.")
 
 
+def _request(fit: Fit) -> Request:
+    source = fit.problem.simulator.model.source
+    others = () if fit.held_out is None else tuple(r.name for r in fit.held_out.recordings)
+    return Request(
+        robot="robot.xml" if source is None or source.path is None else str(source.path),
+        logs=tuple(r.name for r in fit.problem.recordings),
+        free=tuple(fit.problem.parameters.names),
+        holdout=others,
+    )
+
+
 def _document(fit: Fit, request: Request) -> dict[str, Any]:
     solution, problem = fit.solution, fit.problem
-    rows = zip(problem.rows, solution.weights.noise, solution.sensor_noise, fit.uncertainty.correlation_time, strict=True)
+    rows = zip(
+        problem.rows, solution.weights.noise, solution.sensor_noise, fit.uncertainty.correlation_time, strict=True
+    )
     names = [p.name for p in problem.parameters for _ in range(np.size(p.start))]
     return {
         "schema": SCHEMA,
@@ -102,8 +124,10 @@ def _document(fit: Fit, request: Request) -> dict[str, Any]:
         "reasons": list(fit.verdict.sentences),
         "parameters": _finite(table(fit)),
         "errors": {
-            part: {row: _finite(dataclasses.asdict(e)) for row, e in found.items()} for part, found in fit.errors.items()
+            part: {row: _finite(dataclasses.asdict(e)) for row, e in found.items()}
+            for part, found in fit.errors.items()
         },
+        "units": _units(problem),
         "unseen": list(fit.unseen),
         "correlations": {"names": names, "matrix": _finite(fit.uncertainty.correlations.round(6).tolist())},
         "noise": {
@@ -114,6 +138,12 @@ def _document(fit: Fit, request: Request) -> dict[str, Any]:
         "timing": {"compile_seconds": solution.compile_seconds, "solve_cpu_seconds": solution.solve_seconds},
         "provenance": _provenance(request),
     }
+
+
+def _units(problem: Problem) -> dict[str, str]:
+    """Unit of each row of the residual; rotations are rotation vectors."""
+    known = {channel.name: channel.unit for channel in problem.simulator.model.sensors.channels}
+    return {row: known.get(row.removeprefix("sensor/"), "rad") for row in problem.rows}
 
 
 def _provenance(request: Request) -> dict[str, Any]:
@@ -151,7 +181,7 @@ def _unrolled(problem: Problem, predicted: Prediction) -> tuple[np.ndarray, np.n
     """Time, measurement and prediction of one log's windows, one after the other."""
     recording = problem.recordings[predicted.log]
     at = np.minimum(predicted.first[:, None] + np.arange(predicted.residual.shape[1]), len(recording.time) - 1)
-    inside = predicted.valid.any(axis=-1)
+    inside = np.asarray(predicted.valid.any(axis=-1))
     zero = np.zeros((*at.shape, len(problem.rows)))
     measured = np.where(predicted.valid, predicted_values(problem.channels, zero, recording.measured[at]), np.nan)
     simulated = predicted_values(problem.channels, predicted.residual, recording.measured[at])

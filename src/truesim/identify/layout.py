@@ -1,7 +1,7 @@
 """Stretches and windows: how logs are cut for multiple shooting.
 
-Stretches are short, so that a simulation from their measured start cannot go far astray. Within a window each stretch has to
-begin where the one before it ended; between windows nothing is asked.
+Stretches are short, so that a simulation from their measured start cannot go far astray. Within a window each stretch
+has to begin where the one before it ended; between windows nothing is asked.
 """
 
 import dataclasses

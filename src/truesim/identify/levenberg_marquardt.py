@@ -12,8 +12,6 @@ from truesim.identify.problem import Nodes, Problem
 from truesim.numerics.bordered import Chains, Eliminated, eliminate
 from truesim.numerics.box import minimise_in_box
 
-ITERATIONS = 60
-SMALL_GAIN = 1e-5
 FLAT = 1e-6
 """Converged also when the cost falls by less than this fraction an iteration."""
 STALL = 6
@@ -45,6 +43,22 @@ class Outcome:
 
 
 Watch = Callable[[Progress], None]
+Keep = Callable[[Progress, Point], None]
+"""Called after every iteration with the best point so far."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """How a solve begins, and when it ends."""
+
+    iterations: int = 60
+    """At most so many."""
+    gain: float = 1e-5
+    """Converged when the cost, half a chi-square, would fall by less than this."""
+    damping: float = 1e-3
+    """Damping to begin with."""
+    frozen: bool = False
+    """Whether the parameters stay and only first states move."""
 
 
 def solve(
@@ -52,12 +66,8 @@ def solve(
     start: Point,
     weights: Weights,
     windows: Windows,
-    *,
-    watch: Watch | None = None,
-    iterations: int = ITERATIONS,
-    gain: float = SMALL_GAIN,
-    damping: float = 1e-3,
-    frozen: bool = False,
+    search: Search,
+    keep: Keep | None = None,
 ) -> Outcome:
     """The nearest minimum of the cost.
 
@@ -66,18 +76,15 @@ def solve(
         start: Where to begin.
         weights: Noise and allowances.
         windows: Which stretches are joined.
-        watch: Called after every iteration.
-        iterations: At most so many.
-        gain: Converged when the cost, half a chi-square, would fall by less than this.
-        damping: Damping to begin with.
-        frozen: Whether the parameters stay and only first states move.
+        search: How to begin, and when to end.
+        keep: Called after every iteration.
     """
-    here, factor = start, 2.0
+    here, damping, factor = start, search.damping, 2.0
     costs: list[float] = []
     equations = normal(problem, here, weights, windows)
-    for iteration in range(1, iterations + 1):
-        theta_step, node_steps, predicted = _step(problem, here, equations, windows, damping, frozen)
-        if predicted < gain:
+    for iteration in range(1, search.iterations + 1):
+        theta_step, node_steps, predicted = _step(problem, here, equations, windows, damping, search.frozen)
+        if predicted < search.gain:
             return Outcome(here, equations.cost, True, iteration)
         size = float(np.abs(theta_step).max(initial=0.0))
         trial = point(problem, here.theta + theta_step, _moved(problem, here.nodes, node_steps))
@@ -90,8 +97,8 @@ def solve(
             equations = normal(problem, here, weights, windows)
         else:
             damping, factor = damping * factor, 2 * factor
-        if watch is not None:
-            watch(Progress(iteration, equations.cost, damping, size, here.theta))
+        if keep is not None:
+            keep(Progress(iteration, equations.cost, damping, size, here.theta), here)
         costs.append(equations.cost)
         if len(costs) > STALL and costs[-STALL] - costs[-1] < FLAT * STALL * costs[-1]:
             return Outcome(here, equations.cost, True, iteration)

@@ -32,9 +32,7 @@ def first_noise(problem: Problem) -> Float[np.ndarray, "rows"]:
     """Noise of every row of the residual, before anything is fitted."""
     rows, at = [], 0
     for channel in problem.channels:
-        each = [
-            _over_logs([r.measured[:, at + k] for r in problem.recordings]) for k in range(len(channel.columns))
-        ]
+        each = [_over_logs([r.measured[:, at + k] for r in problem.recordings]) for k in range(len(channel.columns))]
         rows += [max(each[k] for k in own) for own in channel.sources()]
         at += len(channel.columns)
     return np.maximum(np.array(rows), 1e-9)

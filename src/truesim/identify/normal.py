@@ -1,7 +1,7 @@
 """Gauss-Newton: the normal equations of a multiple-shooting problem around one point.
 
-Unknowns are the coordinates of the parameters and a small move of every stretch's first state. The cost is the sum of squares of
-residuals over their noise, of jumps between joined stretches over their allowance, and of priors.
+Unknowns are the coordinates of the parameters and a small move of every stretch's first state. The cost is half the sum
+of squares of residuals over their noise, of jumps between joined stretches over their allowance, and of priors.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""What is known of each log: values that differ from run to run, columns that stand for parameters, values to find per log.
+"""What is known of each log: values that differ from run to run, columns that stand for parameters, values to find.
 
 The file is JSON: for each log (its file name, or `*` for all) a table from paths to a number, to `"free"`, or to
 `"column:<name>"`:
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from truesim.core.errors import FileError, TruesimError, unknown_name
+from truesim.core.errors import FileError, TruesimError
 from truesim.core.typing import Float
 from truesim.model.model import Model
 from truesim.parameters import Parameter, Target
@@ -62,9 +62,6 @@ def resolve(model: Model, names: Sequence[str], table: PerLog) -> Known:
         names: Names of the logs, in order.
         table: From log names, or `*`, to paths and values.
     """
-    for name in table:
-        if name != "*" and name not in names and name not in {Path(n).stem for n in names}:
-            raise unknown_name("log", name, names)
     rows = [_row(model, name, table) for name in names]
     inputs = _inputs(rows)
     places = dict.fromkeys(t for row in rows for t, value in row.items() if isinstance(value, float))

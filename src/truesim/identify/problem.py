@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import time
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -17,13 +16,13 @@ from truesim.dynamics import difference, integrate
 from truesim.identify.channels import Channel, predicted_values
 from truesim.identify.layout import STRETCH, Layout, intervals_at, lay_out, sampling_step
 from truesim.identify.recording import Recording
-from truesim.identify.shooting import Interval, Sensitivity, Shooting, Shot, Stretch
+from truesim.identify.shooting import Sensitivity, Shooting, Shot, Stretch
 from truesim.model.model import Model
 from truesim.parameters import ParameterSet, Target
 from truesim.parameters.parameter import write
 from truesim.simulate import Simulator
 
-VAGUE = 30.0
+VAGUE = 2.0
 """Standard deviation of every coordinate before any log is seen: keeps what no log shows at its start."""
 
 
@@ -52,6 +51,8 @@ class Problem:
     """Numbers that follow a column of the log."""
     stretch: float = STRETCH
     """Longest stretch [s]."""
+    like: "Problem | None" = None
+    """The same problem with other logs: what was compiled for it serves this one too."""
 
     @functools.cached_property
     def layout(self) -> Layout:
@@ -82,7 +83,7 @@ class Problem:
         where = list(zip(self.parameters, self.parameters.slices(), strict=True))
         out = []
         for recording in self.recordings:
-            own = []
+            own: list[int] = []
             for slot in self.slots:
                 matches = [s for p, s in where if p.targets == slot.targets and p.log in (None, recording.name)]
                 own.extend(range(matches[0].start, matches[0].stop))
@@ -103,12 +104,12 @@ class Problem:
     @functools.cached_property
     def kernel(self) -> "Timed":
         """Shots with their derivatives, compiled."""
-        return self._compiled(self.shooting.differentiate)
+        return self._twin.kernel if self._twin else self._compiled(self.shooting.differentiate)
 
     @functools.cached_property
     def prediction(self) -> "Timed":
         """Shots without derivatives, compiled."""
-        return self._compiled(self.shooting.shoot)
+        return self._twin.prediction if self._twin else self._compiled(self.shooting.shoot)
 
     def first_nodes(self) -> Nodes:
         """First states as measured."""
@@ -233,12 +234,26 @@ class Problem:
         stretch = Stretch(nodes.q, nodes.v, layout.commands, layout.stamps, layout.intervals)
         return theta[self.columns[log]], known[log], stretch
 
+    @functools.cached_property
+    def _twin(self) -> "Problem | None":
+        """The problem whose kernels serve this one: stretches must have the same shape and the same places."""
+
+        def form(problem: Problem) -> tuple:
+            shapes = [x.shape for x in jax.tree.leaves(problem._one)]
+            targets = [p.targets for p in problem.slots]
+            return problem.channels, problem.known, problem.inputs, problem.substeps, shapes, targets
+
+        return self.like if self.like and form(self.like) == form(self) else None
+
+    @functools.cached_property
+    def _one(self) -> tuple:
+        """What a kernel takes for one stretch."""
+        return jax.tree.map(lambda x: x[0], self._arguments(self.parameters.start, self.first_nodes()))
+
     def _compiled(self, f: Any) -> "Timed":
-        theta, known, stretch = self._arguments(self.parameters.start, self.first_nodes())
-        one = jax.tree.map(lambda x: x[0], (theta, known, stretch))
         begin = time.perf_counter()
         with jax.enable_x64(True):
-            kernel = native.compile(f, *one)
+            kernel = native.compile(f, *self._one)
         return Timed(kernel, time.perf_counter() - begin)
 
 

@@ -184,4 +184,3 @@ def table(fit: Fit) -> list[dict[str, Any]]:
         }
         for e in fit.estimates
     ]
-

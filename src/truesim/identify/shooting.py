@@ -1,9 +1,9 @@
 """Shooting: short stretches of a log, each simulated from a first state of its own, with exact derivatives.
 
-A stretch is a number of consecutive intervals between samples. All stretches of all logs are lanes of one native kernel, which
-returns the residual at the start of each interval, the state at the end, and the derivatives of both with respect to the
-parameters and to the first state. With a step's own Jacobians A (by state) and B (by parameters) the derivatives of the state
-follow X <- A X + B.
+A stretch is a number of consecutive intervals between samples. All stretches of all logs are lanes of one native
+kernel, which returns the residual at the start of each interval, the state at the end, and the derivatives of both with
+respect to the parameters and to the first state. With a step's own Jacobians A (by state) and B (by parameters) the
+derivatives of the state follow X <- A X + B.
 """
 
 import dataclasses
@@ -112,6 +112,11 @@ class Shooting:
             )(tangents)
             return by_state.T, by_numbers.T
 
+        def step(state: State, X: Array, interval: Interval) -> tuple[State, Array]:
+            after = self._step(eqx.combine(numbers, rest), state, interval)
+            A, B = jacobians(lambda e, s: self._apart(self._step(e, s, interval), after), state)
+            return after, A @ X + _widened(B, nx)
+
         def advance(carry: tuple[State, Array], interval: Interval) -> tuple[tuple[State, Array], tuple[Array, Array]]:
             state, X = carry
             everything = eqx.combine(numbers, rest)
@@ -119,9 +124,7 @@ class Shooting:
             C, D = jacobians(lambda e, s: self._residual(e, s, interval), state)
             Y = C @ X + _widened(D, nx)
             for _ in range(self.substeps):
-                after = self._step(everything, state, interval)
-                A, B = jacobians(lambda e, s, after=after: self._apart(self._step(e, s, interval), after), state)
-                state, X = after, A @ X + _widened(B, nx)
+                state, X = step(state, X, interval)
             return (state, X), (r, Y)
 
         X = jnp.concatenate([jnp.zeros((nx, theta.size)), jnp.eye(nx)], axis=1)
@@ -146,10 +149,12 @@ class Shooting:
 
     def _step(self, everything: tuple[Simulator, Any], state: State, interval: Interval) -> State:
         simulator, constants = self._at(everything, interval)
-        return simulator.step(state, interval.command, constants)[0]
+        scale = simulator.model.time_scale
+        return _aged(simulator.step(_aged(state, scale), interval.command, constants)[0], 1 / scale)
 
     def _residual(self, everything: tuple[Simulator, Any], state: State, interval: Interval) -> Array:
         simulator, constants = self._at(everything, interval)
+        state = _aged(state, simulator.model.time_scale)
         return residual(self.channels, simulator, constants, state, interval.command, interval.measured)
 
     def _moved(self, state: State, dx: Array) -> State:
@@ -161,6 +166,13 @@ class Shooting:
     def _apart(self, state: State, start: State) -> Array:
         """The small move from `start` to `state`."""
         return jnp.concatenate([difference(self.model, state.q, start.q), state.v - start.v])
+
+
+def _aged(state: State, scale: Array) -> State:
+    """The state with all its stamps on another scale: between steps they are those of the log."""
+    if state.history is None:
+        return state
+    return eqx.tree_at(lambda s: (s.time, s.history.time), state, (scale * state.time, scale * state.history.time))
 
 
 def _columns(f: Callable[[Array], Any], x: Float[Array, "n"]) -> Any:

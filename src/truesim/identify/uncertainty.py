@@ -1,8 +1,8 @@
 """How sure the estimates are: covariances that know the residuals are correlated, and what no log shows.
 
-With the first states eliminated, the estimates depend on the residuals through J, the derivatives of the scaled residuals by the
-parameters. If H = J^T J and the residuals of a row have the autocorrelation rho, then the estimates' covariance is
-H^-1 (sum over lags rho(lag) J(t)^T J(t + lag)) H^-1, which is H^-1 for white residuals.
+With the first states eliminated, the estimates depend on the residuals through J, the derivatives of the scaled
+residuals by the parameters. If H = J^T J and the residuals of a row have the autocorrelation rho, then the estimates'
+covariance is H^-1 (sum over lags rho(lag) J(t)^T J(t + lag)) H^-1, which is H^-1 for white residuals.
 """
 
 import dataclasses
@@ -13,13 +13,12 @@ from truesim.core.typing import Float
 from truesim.identify.fit import Solution
 from truesim.identify.levenberg_marquardt import reduced
 from truesim.identify.normal import huber_weights, normal, scaled_residual, weighted_jacobian
-from truesim.identify.problem import VAGUE
 from truesim.parameters.transforms import Linear
 
 LOOSE = 0.5
-"""A coordinate with a larger standard deviation is not identifiable: a factor of 1.6 either way, or half of its value."""
-NEGLIGIBLE = 0.25
-"""Members of a direction that matter less than this are not named."""
+"""A coordinate with a larger standard deviation is not identifiable: a factor of 1.6 either way, half of its value."""
+NEGLIGIBLE = 0.1
+"""Parameters that loose directions couple by less than this are not named together."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,12 +44,13 @@ def uncertainty(solution: Solution) -> Uncertainty:
     problem, at, windows = solution.problem, solution.at, solution.windows
     size = problem.parameters.size
     system = reduced(normal(problem, at, solution.weights, windows))
-    inverse = np.linalg.inv(system.corner + 1e-14 * np.trace(system.corner) * np.eye(size)) if size else np.zeros((0, 0))
+    inverse = np.linalg.inv(system.corner + 1e-14 * np.trace(system.corner) * np.eye(size))
     r = scaled_residual(problem, at, solution.weights)
     w = huber_weights(r, solution.weights.threshold)
     J = _profiled(solution, system.sensitivity()[windows.window, windows.place], w)
     middle, times = _middle(solution, r * w, J)
-    covariance = inverse @ (middle + np.eye(size) / VAGUE**2) @ inverse
+    _, beliefs = problem.beliefs(at.theta)
+    covariance = inverse @ (middle + beliefs.T @ beliefs) @ inverse
     covariance = (covariance + covariance.T) / 2
     _, jacobian = problem.values(at.theta)
     return Uncertainty(covariance, jacobian @ covariance @ jacobian.T, times)
@@ -69,18 +69,22 @@ def loose(solution: Solution, found: Uncertainty) -> np.ndarray:
 
 
 def unseen(solution: Solution, found: Uncertainty) -> list[str]:
-    """Directions that the logs do not show, in words."""
-    loose_ones = np.flatnonzero(loose(solution, found))
-    if not len(loose_ones):
-        return []
+    """What the logs do not show, in words.
+
+    Loose directions of the covariance span a space; parameters that it couples are named together.
+    """
     names = coordinate_names(solution)
-    values, vectors = np.linalg.eigh(found.coordinates[np.ix_(loose_ones, loose_ones)])
+    values, vectors = np.linalg.eigh(found.coordinates)
+    directions = vectors[:, values > LOOSE**2]
+    together = np.abs(directions @ directions.T) > NEGLIGIBLE
+    left = [k for k in range(len(names)) if together[k, k]]
     sentences = []
-    for value, vector in zip(values[::-1], vectors.T[::-1], strict=True):
-        if np.sqrt(value) < LOOSE:
-            break
-        members = [loose_ones[k] for k in np.argsort(-np.abs(vector)) if abs(vector[k]) > NEGLIGIBLE]
-        labels = list(dict.fromkeys(names[k] for k in members))
+    while left:
+        group = [left.pop(0)]
+        for k in group:
+            group += (coupled := [j for j in left if together[k, j]])
+            left = [j for j in left if j not in coupled]
+        labels = list(dict.fromkeys(names[k] for k in sorted(group)))
         if len(labels) == 1:
             sentences.append(f"{labels[0]} does not show in these logs.")
         else:
@@ -98,7 +102,9 @@ def coordinate_names(solution: Solution) -> list[str]:
     return names
 
 
-def _profiled(solution: Solution, moves: np.ndarray, w: np.ndarray) -> Float[np.ndarray, "stretches intervals rows size"]:
+def _profiled(
+    solution: Solution, moves: np.ndarray, w: np.ndarray
+) -> Float[np.ndarray, "stretches intervals rows size"]:
     """Derivatives of the scaled residuals by the parameters, first states following."""
     problem = solution.problem
     J = weighted_jacobian(problem, solution.at, solution.weights, w)

@@ -93,8 +93,8 @@ def _motion(solution: Solution, window: np.ndarray, row: int) -> float:
 
 def _worse(train: Mapping[str, Errors], held_out: Mapping[str, Errors]) -> list[str]:
     return [
-        f"{row}: the error on held-out logs, {held_out[row].median:.3g}, is {held_out[row].median / train[row].median:.1f} "
-        "times that on the logs of the fit."
+        f"{row}: the error on held-out logs, {held_out[row].median:.3g}, is "
+        f"{held_out[row].median / train[row].median:.1f} times that on the logs of the fit."
         for row in held_out
         if row in train and held_out[row].median > WORSE * train[row].median > 0
     ]

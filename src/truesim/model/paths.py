@@ -5,7 +5,8 @@ new model.
 """
 
 import dataclasses
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import equinox as eqx
@@ -28,8 +29,8 @@ GROUPS = {
     "sensors": "sensor channel",
 }
 """The groups of named things, each with its word in the singular."""
-VARIED = (Actuators, Sensors)
-"""Records of which not all have all fields."""
+VARIED: dict[type, Callable[[Any, str, int], bool]] = {Actuators: Actuators.applies, Sensors: Sensors.applies}
+"""Records of which not all have all fields, and who has which."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,8 +62,8 @@ def parse(model: Model, text: str) -> Path:
     if name not in records.names:
         raise unknown_name(GROUPS[group], name, records.names)
     i = records.names.index(name)
-    if field not in (own := fields(records, i)):
-        raise unknown_name(f"field of {group}/{name}", field, own)
+    if not has(records, field, i):
+        raise unknown_name(f"field of {group}/{name}", field, _fields(records, i))
     return Path(text, field, group, i)
 
 
@@ -71,7 +72,7 @@ def paths(model: Model) -> Iterator[Path]:
     for group in GROUPS:
         records = getattr(model, group)
         for i, name in enumerate(records.names):
-            for field in fields(records, i):
+            for field in _fields(records, i):
                 yield Path(f"{group}/{name}.{field}", field, group, i)
     for field in _quantities(model):
         yield Path(field, field)
@@ -114,15 +115,25 @@ def unit(model: Model, path: Path) -> str:
     return f"{units[0]} and {units[1]}" if kind == FREE else units[kind == SLIDE]
 
 
-def fields(records: eqx.Module, i: int) -> list[str]:
-    """Names of the quantities that member `i` of a group has; some depend on its kind or law."""
-    every = list(_quantities(records))
-    return [field for field in every if records.applies(field, i)] if isinstance(records, VARIED) else every
+def has(records: eqx.Module, field: str, i: int) -> bool:
+    """Whether member `i` of a group has this quantity; some depend on its kind or law."""
+    applies = VARIED.get(type(records), lambda records, field, i: True)
+    return field in _quantities(records) and applies(records, field, i)
+
+
+def _fields(records: eqx.Module, i: int) -> list[str]:
+    """Quantities that member `i` of a group has."""
+    return [field for field in _quantities(records) if has(records, field, i)]
 
 
 def _quantities(module: eqx.Module) -> dict[str, str]:
     """Fields of a module that are physical quantities, with their units."""
-    return {f.name: f.metadata["unit"] for f in dataclasses.fields(module) if "unit" in f.metadata}
+    return _units(type(module))
+
+
+@functools.cache
+def _units(record: type[eqx.Module]) -> dict[str, str]:
+    return {f.name: f.metadata["unit"] for f in dataclasses.fields(record) if "unit" in f.metadata}
 
 
 def _array(model: Model, path: Path) -> Array:

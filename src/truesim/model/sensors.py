@@ -102,6 +102,8 @@ class Sensors(eqx.Module):
     """The sensors of the file."""
     channels: tuple[Channel, ...] = eqx.field(static=True)
     """Those of the declared sensors, then all positions in the order of q, then all velocities in the order of v."""
+    names: tuple[str, ...] = eqx.field(static=True)
+    """Name of every channel."""
     encoders: tuple[int, int] = eqx.field(static=True)
     """Number of positions and of velocities."""
 
@@ -121,13 +123,8 @@ class Sensors(eqx.Module):
         velocities = [c for name, kind in joints.items() for c in _channels(f"qvel/{name}", VELOCITY[kind])]
         channels = (*read, *positions, *velocities)
         count = len(channels)
-        encoders = len(positions), len(velocities)
-        return cls(np.zeros(count), np.ones(count), np.zeros(count), declared, channels, encoders)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Name of every channel."""
-        return tuple(channel.name for channel in self.channels)
+        names, encoders = tuple(channel.name for channel in channels), (len(positions), len(velocities))
+        return cls(np.zeros(count), np.ones(count), np.zeros(count), declared, channels, names, encoders)
 
     @property
     def positions(self) -> slice:

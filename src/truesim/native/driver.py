@@ -4,6 +4,7 @@ Arrays arrive batch first. For every tile of as many instances as there are lane
 inputs to one vector an element, runs the body, and transposes the outputs back. Missing instances of the
 last tile are copies of the last real one, so that they neither trap nor loop for ever. Inputs without a
 batch axis are spread once. Inputs that nobody reads are left alone, and outputs that repeat an input are copied.
+Threads take the tiles in turns, so that one that is held up leaves more to the others.
 """
 
 from dataclasses import dataclass
@@ -61,8 +62,8 @@ def driver(ports: Ports, body: list[str], frame: Frame) -> str:
         [
             *helpers,
             PASS_ON,
-            _range(ports, body, frame),
-            _ENTRY.format(job=_JOB, lanes=frame.lanes, rest=frame.lanes - 1),
+            _work(ports, body, frame),
+            _ENTRY.format(call=_CALL, lanes=frame.lanes, rest=frame.lanes - 1, group=frame.group, turns=_TURNS),
             _DECLARATIONS,
         ]
     )
@@ -79,14 +80,14 @@ declare void @llvm.x86.sse.ldmxcsr(ptr)
 """
 
 
-def _range(ports: Ports, body: list[str], frame: Frame) -> str:
-    """@range: instances `start` to `stop`, a group of tiles at a time, on one thread."""
+def _work(ports: Ports, body: list[str], frame: Frame) -> str:
+    """@work: what one thread does: a group of tiles at a time, until none are left."""
     load, save = [], []
     used = dict.fromkeys([*(p.number for p in ports.inputs), *(c.source for c in ports.copies)])
     made = dict.fromkeys([*(p.number for p in ports.outputs), *(c.target for c in ports.copies)])
     setup = [line for k in used for line in _input(k)]
     setup += [line for k in made for line in _array(f"out{k}", "outputs", k)]
-    setup += [
+    copy = [
         f"call void @pass(ptr %in{c.source}, i64 %in{c.source}.stride, ptr %out{c.target}, i64 {c.size}, "
         "i64 %start, i64 %stop)"
         for c in ports.copies
@@ -116,11 +117,10 @@ def _range(ports: Ports, body: list[str], frame: Frame) -> str:
             f"%out{k}.row = getelementptr i8, ptr %out{k}, i64 %out{k}.skip",
             f"call void @scatter{port.type.bits}(ptr %out{k}.tile, ptr %out{k}.row, i64 {port.size}, i64 %save.count)",
         ]
-    return _RANGE.format(
+    return _WORK.format(
         setup="\n".join(setup), load="\n".join(load), body="\n".join(body), save="\n".join(save),
-        enter=_ENTER if frame.is_x86 else "", leave=_LEAVE if frame.is_x86 else "",
-        size=frame.workspace, group=frame.group, total=frame.workspace * frame.group,
-        lanes=frame.lanes, instances=frame.lanes * frame.group,
+        copy="\n".join(copy), enter=_ENTER if frame.is_x86 else "", leave=_LEAVE if frame.is_x86 else "",
+        size=frame.workspace, lanes=frame.lanes, call=_CALL,
     )  # fmt: skip
 
 
@@ -150,48 +150,72 @@ _ENTER = f"""
   call void @llvm.x86.sse.ldmxcsr(ptr %wanted)"""
 _LEAVE = "call void @llvm.x86.sse.ldmxcsr(ptr %saved)"
 
-_RANGE = """
-define internal i32 @range(ptr %inputs, ptr %strides, ptr %outputs, i64 %start, i64 %stop) nounwind {{
+_CALL = "{ptr, ptr, ptr, i64, i64, i64, i32, i64}"
+"""What threads share: inputs, strides, outputs, batch, tiles a group, next instance to do, status, instances a turn."""
+_TURNS = 4
+"""Turns that a thread takes if none is held up."""
+
+_WORK = """
+define internal ptr @work(ptr %call) nounwind {{
 entry:
-  %amount = sub i64 %stop, %start
-  %padded = add i64 %amount, {lanes}
-  %above = sub i64 %padded, 1
-  %needed = udiv i64 %above, {lanes}
-  %small = icmp ult i64 %needed, {group}
-  %groups = select i1 %small, i64 %needed, i64 {group}
-  %bytes = mul i64 %groups, {size}
+  %inputs = load ptr, ptr %call
+  %call.strides = getelementptr {call}, ptr %call, i64 0, i32 1
+  %strides = load ptr, ptr %call.strides
+  %call.outputs = getelementptr {call}, ptr %call, i64 0, i32 2
+  %outputs = load ptr, ptr %call.outputs
+  %call.batch = getelementptr {call}, ptr %call, i64 0, i32 3
+  %batch = load i64, ptr %call.batch
+  %call.group = getelementptr {call}, ptr %call, i64 0, i32 4
+  %group = load i64, ptr %call.group
+  %next = getelementptr {call}, ptr %call, i64 0, i32 5
+  %call.turn = getelementptr {call}, ptr %call, i64 0, i32 7
+  %turn = load i64, ptr %call.turn
+  %instances = mul i64 %group, {lanes}
+  %bytes = mul i64 %group, {size}
   %first = call ptr @aligned_alloc(i64 64, i64 %bytes)
   %none = icmp eq ptr %first, null
   br i1 %none, label %failed, label %begin
 failed:
-  ret i32 1
+  %status = getelementptr {call}, ptr %call, i64 0, i32 6
+  store atomic i32 1, ptr %status monotonic, align 4
+  ret ptr null
 begin:
 {enter}
 {setup}
   br label %head
 head:
-  %base = phi i64 [%start, %begin], [%base.next, %finish]
-  %more = icmp slt i64 %base, %stop
-  br i1 %more, label %load, label %done
+  %again = phi i1 [false, %begin], [true, %finish]
+  %start = atomicrmw add ptr %next, i64 %turn monotonic
+  %more = icmp slt i64 %start, %batch
+  br i1 %more, label %range, label %done
+range:
+  %reached = add i64 %start, %turn
+  %over = icmp sgt i64 %reached, %batch
+  %stop = select i1 %over, i64 %batch, i64 %reached
+{copy}
+  br label %group.head
+group.head:
+  %base = phi i64 [%start, %range], [%base.next, %finish]
+  %later = phi i1 [%again, %range], [true, %finish]
+  br label %load
 load:
-  %t = phi i64 [0, %head], [%t.next, %loaded]
+  %t = phi i64 [0, %group.head], [%t.next, %loaded]
   %offset = mul i64 %t, {lanes}
   %instance = add i64 %base, %offset
   %rest = sub i64 %stop, %instance
   %partial = icmp slt i64 %rest, {lanes}
   %count = select i1 %partial, i64 %rest, i64 {lanes}
   %last = sub i64 %count, 1
-  %later = icmp ugt i64 %base, %start
   %place = mul i64 %t, {size}
   %ws = getelementptr i8, ptr %first, i64 %place
 {load}
   br label %loaded
 loaded:
   %t.next = add i64 %t, 1
-  %here = icmp ult i64 %t.next, {group}
+  %here = icmp ult i64 %t.next, %group
   %left = icmp sgt i64 %rest, {lanes}
-  %again = and i1 %here, %left
-  br i1 %again, label %load, label %run
+  %unloaded = and i1 %here, %left
+  br i1 %unloaded, label %load, label %run
 run:
   %tiles = add i64 %t.next, 0
 {body}
@@ -210,107 +234,78 @@ save:
   %unsaved = icmp ult i64 %s.next, %tiles
   br i1 %unsaved, label %save, label %finish
 finish:
-  %base.next = add i64 %base, {instances}
-  br label %head
+  %base.next = add i64 %base, %instances
+  %rests = icmp slt i64 %base.next, %stop
+  br i1 %rests, label %group.head, label %head
 done:
   {leave}
   call void @free(ptr %first)
-  ret i32 0
+  ret ptr null
 }}"""
 
-
-_JOB = "{ptr, ptr, ptr, i64, i64, i32, i64}"
-"""A thread's share: inputs, strides, outputs, first and last instance, status, thread."""
-
 _ENTRY = """
-define internal ptr @work(ptr %job) nounwind {{
-  %inputs = load ptr, ptr %job
-  %p1 = getelementptr {job}, ptr %job, i64 0, i32 1
-  %strides = load ptr, ptr %p1
-  %p2 = getelementptr {job}, ptr %job, i64 0, i32 2
-  %outputs = load ptr, ptr %p2
-  %p3 = getelementptr {job}, ptr %job, i64 0, i32 3
-  %start = load i64, ptr %p3
-  %p4 = getelementptr {job}, ptr %job, i64 0, i32 4
-  %stop = load i64, ptr %p4
-  %status = call i32 @range(ptr %inputs, ptr %strides, ptr %outputs, i64 %start, i64 %stop)
-  %p5 = getelementptr {job}, ptr %job, i64 0, i32 5
-  store i32 %status, ptr %p5
-  ret ptr null
-}}
 define i32 @kernel(ptr %inputs, ptr %strides, ptr %outputs, i64 %batch, i64 %threads) nounwind {{
 entry:
   %padded = add i64 %batch, {rest}
   %tiles = udiv i64 %padded, {lanes}
   %fewer = icmp ult i64 %tiles, %threads
-  %parts = select i1 %fewer, i64 %tiles, i64 %threads
-  %alone = icmp ule i64 %parts, 1
-  br i1 %alone, label %single, label %split
-single:
-  %status = call i32 @range(ptr %inputs, ptr %strides, ptr %outputs, i64 0, i64 %batch)
-  ret i32 %status
-split:
-  %jobs = alloca {job}, i64 %parts
+  %fewest = select i1 %fewer, i64 %tiles, i64 %threads
+  %any = icmp ugt i64 %fewest, 0
+  %parts = select i1 %any, i64 %fewest, i64 1
+  %alone = icmp eq i64 %parts, 1
+  %several = mul i64 %parts, {turns}
+  %turns = select i1 %alone, i64 1, i64 %several
+  %before = add i64 %tiles, %turns
+  %above = sub i64 %before, 1
+  %share = udiv i64 %above, %turns
+  %small = icmp ult i64 %share, {group}
+  %group = select i1 %small, i64 %share, i64 {group}
+  %call = alloca {call}
+  store ptr %inputs, ptr %call
+  %call.strides = getelementptr {call}, ptr %call, i64 0, i32 1
+  store ptr %strides, ptr %call.strides
+  %call.outputs = getelementptr {call}, ptr %call, i64 0, i32 2
+  store ptr %outputs, ptr %call.outputs
+  %call.batch = getelementptr {call}, ptr %call, i64 0, i32 3
+  store i64 %batch, ptr %call.batch
+  %call.group = getelementptr {call}, ptr %call, i64 0, i32 4
+  store i64 %group, ptr %call.group
+  %call.next = getelementptr {call}, ptr %call, i64 0, i32 5
+  store i64 0, ptr %call.next
+  %call.status = getelementptr {call}, ptr %call, i64 0, i32 6
+  store i32 0, ptr %call.status
+  %call.turn = getelementptr {call}, ptr %call, i64 0, i32 7
+  %turn = mul i64 %share, {lanes}
+  store i64 %turn, ptr %call.turn
+  %handles = alloca i64, i64 %parts
   br label %spawn
 spawn:
-  %t = phi i64 [0, %split], [%t.next, %spawned]
-  %begin.tiles = mul i64 %t, %tiles
-  %begin.tile = udiv i64 %begin.tiles, %parts
-  %start = mul i64 %begin.tile, {lanes}
-  %t.next = add i64 %t, 1
-  %end.tiles = mul i64 %t.next, %tiles
-  %end.tile = udiv i64 %end.tiles, %parts
-  %end.whole = mul i64 %end.tile, {lanes}
-  %over = icmp ugt i64 %end.whole, %batch
-  %stop = select i1 %over, i64 %batch, i64 %end.whole
-  %job = getelementptr {job}, ptr %jobs, i64 %t
-  store ptr %inputs, ptr %job
-  %q1 = getelementptr {job}, ptr %job, i64 0, i32 1
-  store ptr %strides, ptr %q1
-  %q2 = getelementptr {job}, ptr %job, i64 0, i32 2
-  store ptr %outputs, ptr %q2
-  %q3 = getelementptr {job}, ptr %job, i64 0, i32 3
-  store i64 %start, ptr %q3
-  %q4 = getelementptr {job}, ptr %job, i64 0, i32 4
-  store i64 %stop, ptr %q4
-  %handle = getelementptr {job}, ptr %job, i64 0, i32 6
-  %mine = icmp eq i64 %t, 0
-  br i1 %mine, label %skip, label %create
+  %t = phi i64 [1, %entry], [%t.next, %spawned]
+  %more = icmp ult i64 %t, %parts
+  br i1 %more, label %create, label %own
 create:
-  %failed = call i32 @pthread_create(ptr %handle, ptr null, ptr @work, ptr %job)
+  %handle = getelementptr i64, ptr %handles, i64 %t
+  %failed = call i32 @pthread_create(ptr %handle, ptr null, ptr @work, ptr %call)
   %ok = icmp eq i32 %failed, 0
-  br i1 %ok, label %spawned, label %inline
-inline:
-  %ignored = call ptr @work(ptr %job)
-  br label %skip
-skip:
-  store i64 0, ptr %handle
-  br label %spawned
+  br i1 %ok, label %spawned, label %own
 spawned:
-  %more = icmp ult i64 %t.next, %parts
-  br i1 %more, label %spawn, label %own
+  %t.next = add i64 %t, 1
+  br label %spawn
 own:
-  %done = call ptr @work(ptr %jobs)
+  %done = call ptr @work(ptr %call)
   br label %join
 join:
-  %j = phi i64 [0, %own], [%j.next, %joined]
-  %sum = phi i32 [0, %own], [%sum.next, %joined]
-  %theirs = getelementptr {job}, ptr %jobs, i64 %j
-  %h = getelementptr {job}, ptr %theirs, i64 0, i32 6
-  %thread = load i64, ptr %h
-  %none = icmp eq i64 %thread, 0
-  br i1 %none, label %joined, label %wait
+  %j = phi i64 [1, %own], [%j.next, %wait]
+  %running = icmp ult i64 %j, %t
+  br i1 %running, label %wait, label %end
 wait:
+  %theirs = getelementptr i64, ptr %handles, i64 %j
+  %thread = load i64, ptr %theirs
   %unused = call i32 @pthread_join(i64 %thread, ptr null)
-  br label %joined
-joined:
-  %s = getelementptr {job}, ptr %theirs, i64 0, i32 5
-  %part = load i32, ptr %s
-  %sum.next = or i32 %sum, %part
   %j.next = add i64 %j, 1
-  %again = icmp ult i64 %j.next, %parts
-  br i1 %again, label %join, label %end
+  br label %join
 end:
-  ret i32 %sum.next
+  %status = load i32, ptr %call.status
+  ret i32 %status
 }}"""
-"""@kernel: splits the batch over threads; the caller's thread takes the first share."""
+"""@kernel: starts the other threads, as many as there are, does its part, and waits for them."""

@@ -1,7 +1,7 @@
 """Symmetric systems of many chains of blocks that share a border.
 
-Unknowns are x (one block of n numbers at each of m places along each of w chains) and y (p shared numbers). Blocks couple to
-their neighbours along a chain and to y:
+Unknowns are x (one block of n numbers at each of m places along each of w chains) and y (p shared numbers). Blocks
+couple to their neighbours along a chain and to y:
 
     D_i x_i + E_i x_(i+1) + E_(i-1)^T x_(i-1) + F_i y = -g_i,     sum_i F_i^T x_i + C y = -h.
 
@@ -68,9 +68,9 @@ def eliminate(chains: Chains, corner: Float[np.ndarray, "p p"], gradient: Float[
             diagonal = D[:, i + 1] - carried[..., :n]
             right[:, i + 1, :, n:] -= carried[..., n:]
     border, offset = solved[..., n : n + p], solved[..., -1]
-    left = right[..., n : n + p].reshape(-1, p)
+    left = right[..., n : n + p].reshape(g.size, p)
     return Eliminated(
-        corner=corner - left.T @ border.reshape(-1, p),
+        corner=corner - left.T @ border.reshape(g.size, p),
         gradient=gradient - left.T @ offset.ravel(),
         coupling=solved[..., :n],
         border=border,

@@ -3,7 +3,8 @@
 import dataclasses
 import fnmatch
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import jax.numpy as jnp
 import numpy as np
@@ -48,17 +49,15 @@ class ParameterSet:
 
     def slices(self) -> list[slice]:
         """Where each parameter's coordinates are."""
-        ends = np.cumsum([0, *(p.size for p in self.parameters)])
-        return [slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        return _consecutive([p.size for p in self.parameters])
 
     def number_slices(self) -> list[slice]:
         """Where each parameter's numbers are among all values."""
-        ends = np.cumsum([0, *(np.size(p.start) for p in self.parameters)])
-        return [slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        return _consecutive([np.size(p.start) for p in self.parameters])
 
     @functools.cached_property
     def start(self) -> Float[np.ndarray, "size"]:
-        """Coordinates of the start values, a little inside of their bounds: on a bound, derivatives have one side only."""
+        """Coordinates of the start values, a little inside of their bounds, where derivatives have two sides."""
         low, high = self.bounds
         start = np.concatenate([np.zeros(0), *(p.transform.coordinates(p.start) for p in self.parameters)])
         room = np.where(np.isfinite(high - low), INSIDE * np.minimum(1.0, high - low), 0.0)
@@ -97,7 +96,9 @@ class ParameterSet:
         """The same with Gaussian priors (mean, standard deviation), by pattern."""
         return self._changed(priors, Parameter.with_prior)
 
-    def _changed(self, changes: Mapping[str, tuple[float, float]], change) -> "ParameterSet":  # noqa: ANN001
+    def _changed(
+        self, changes: Mapping[str, tuple[float, float]], change: Callable[[Parameter, float, float], Parameter]
+    ) -> "ParameterSet":
         changed = {p.name: p for p in self.parameters}
         for pattern, pair in changes.items():
             matches = [name for name in changed if matches_pattern(name, pattern)]
@@ -154,6 +155,11 @@ def parameter_at(model: Model, targets: tuple[Target, ...], log: str | None = No
 def matches_pattern(name: str, pattern: str) -> bool:
     """Whether a parameter's name is the pattern or is one of those it stands for."""
     return name == pattern or fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
+def _consecutive(sizes: Sequence[int]) -> list[slice]:
+    """Slices of these sizes, one after the other."""
+    return [slice(a, b) for a, b in itertools.pairwise(itertools.accumulate(sizes, initial=0))]
 
 
 def _tie(model: Model, tie: Sequence[str] | str) -> Parameter:

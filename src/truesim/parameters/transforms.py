@@ -14,8 +14,12 @@ from truesim.core.typing import Array, Float
 from truesim.spatial.inertia import ENTRIES, six_of
 from truesim.spatial.rotation import normalise, quaternion_exp, quaternion_log, quaternion_product
 
+FLAT = 1e-6
+"""A body whose smallest second moment of mass is less than this part of its largest has no width there."""
 THINNEST = 1e-3
-"""A body's smallest spread over its largest, where the file's inertia leaves it none (point masses, thin rods)."""
+"""The part that it is given instead, since a search cannot leave from none (thin rods, plates)."""
+SMALLEST = 1e-6
+"""The second moment that a point mass is given [kg m^2]."""
 
 
 class AbstractTransform(eqx.Module):
@@ -79,8 +83,8 @@ class PhysicalInertia(AbstractTransform):
 
     With the second moments of mass about the centre of mass, `S = tr(I)/2 1 - I`, a body is physical exactly when S is
     positive definite. Coordinates are the logarithms of the diagonal and the entries below it of a Cholesky factor U in
-    `S = L U U^T L^T`, where L is the factor of the reference. Together with a positive mass and any centre of mass these are
-    the log-Cholesky coordinates of the pseudo-inertia (Rucker and Wensing 2022).
+    `S = L U U^T L^T`, where L is the factor of the reference. Together with a positive mass and any centre of mass
+    these are the log-Cholesky coordinates of the pseudo-inertia (Rucker and Wensing 2022).
     """
 
     factor: Float[np.ndarray, "3 3"]
@@ -166,9 +170,10 @@ class Orientation(AbstractTransform):
 
 
 def _second_moments(inertia: Any) -> Float[np.ndarray, "3 3"]:
-    """Second moments of mass about the centre of mass [kg m^2], widened where they are not positive definite."""
+    """Second moments of mass about the centre of mass [kg m^2], widened where they are next to nothing."""
     matrix = np.empty((3, 3))
     for value, (i, j) in zip(np.asarray(inertia, float), ENTRIES, strict=True):
         matrix[i, j] = matrix[j, i] = value
     values, vectors = np.linalg.eigh(np.trace(matrix) / 2 * np.eye(3) - matrix)
-    return vectors @ np.diag(np.maximum(values, THINNEST * values[-1])) @ vectors.T
+    largest = values[-1] if values[-1] > 0 else SMALLEST / THINNEST
+    return vectors @ np.diag(np.where(values < FLAT * largest, THINNEST * largest, values)) @ vectors.T

@@ -1,0 +1,83 @@
+"""The "real" robot of the demo: the built-in arm in MuJoCo, with everything that a robot file does not know.
+
+Its hand carries a tool, its joints have another law of friction, commands arrive late, encoders are noisy, and time is
+integrated by another method at a quarter of the step.
+"""
+
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from truesim.core.typing import Float
+from truesim.data import write_log
+
+MASS = {"forearm": 1.25, "hand": 1.15}
+"""True masses [kg]; the file says 1.1 and 0.7."""
+DAMPING = (0.9, 0.9, 0.4, 0.15)
+"""[N m s/rad]"""
+FRICTION = (0.35, 0.5, 0.25, 0.08)
+"""Coulomb friction [N m]; at rest a third more holds (Stribeck)."""
+STRIBECK_VELOCITY = 0.05
+"""[rad/s]"""
+DELAY = 0.008
+"""Of the commands [s]."""
+NOISE = 5e-4
+"""Of the encoders [rad]."""
+SECONDS, SAMPLE, SUBSTEPS = 6.0, 0.002, 4
+
+
+def record(robot: Path, log: Path, seed: int) -> None:
+    """Moves the real robot along sums of sines and writes what was commanded and measured.
+
+    Args:
+        robot: The robot file; its servos are kept.
+        log: CSV to write.
+        seed: Decides the motion and the noise.
+    """
+    model, data = _real(robot)
+    rng = np.random.default_rng(seed)
+    time = np.arange(0, SECONDS, SAMPLE)
+    command = _motion(time, rng)
+    late = np.stack([np.interp(time - DELAY, time, column) for column in command.T], axis=1)
+    data.qpos[:] = command[0]
+    measured = np.empty_like(command)
+    for k in range(len(time)):
+        measured[k] = data.qpos
+        data.ctrl[:] = late[k]
+        for _ in range(SUBSTEPS):
+            data.qfrc_applied[:] = _friction(data.qvel)
+            mujoco.mj_step(model, data)
+    measured += NOISE * rng.normal(size=measured.shape)
+    names = [model.actuator(k).name for k in range(model.nu)]
+    columns = {"time": time}
+    columns |= {f"ctrl/{name}": command[:, k] for k, name in enumerate(names)}
+    columns |= {f"sensor/{name}": measured[:, k] for k, name in enumerate(names)}
+    write_log(log, columns)
+
+
+def _real(robot: Path) -> tuple[mujoco.MjModel, mujoco.MjData]:
+    model = mujoco.MjModel.from_xml_path(str(robot))
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
+    model.opt.timestep = SAMPLE / SUBSTEPS
+    for name, mass in MASS.items():
+        model.body_mass[model.body(name).id] = mass
+    model.dof_damping.reshape(model.nv, -1)[:, 0] = DAMPING
+    data = mujoco.MjData(model)
+    mujoco.mj_setConst(model, data)
+    mujoco.mj_resetData(model, data)
+    return model, data
+
+
+def _motion(time: Float[np.ndarray, "samples"], rng: np.random.Generator) -> Float[np.ndarray, "samples 4"]:
+    """Goals of the servos: a few sines each, begun from rest [rad]."""
+    phase = 2 * np.pi * time[:, None, None] * rng.uniform(0.2, 1.2, (1, 4, 3)) + rng.uniform(0, 6, (1, 4, 3))
+    swing = np.array([0.9, 0.5, 0.7, 0.7]) * np.sin(phase).mean(axis=-1)
+    begin = np.minimum(time / 0.5, 1.0)[:, None]
+    return np.array([0.0, 0.5, 0.8, 0.3]) + begin * swing
+
+
+def _friction(v: Float[np.ndarray, "nv"]) -> Float[np.ndarray, "nv"]:
+    """Coulomb friction with the Stribeck effect [N m]."""
+    level = np.array(FRICTION) * (1 + np.exp(-((v / STRIBECK_VELOCITY) ** 2)) / 3)
+    return -level * np.tanh(v / 0.005)

@@ -1,0 +1,48 @@
+"""Options of `truesim identify`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Free = Annotated[
+    list[str],
+    typer.Option(
+        "--free",
+        help="Parameters to identify, such as 'bodies/*.mass' 'joints/elbow.*'; `truesim inspect ROBOT` names all.",
+        metavar="PATTERN…",
+        show_default=False,
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", help="Folder for the result.", metavar="DIR", show_default=False)]
+Holdout = Annotated[
+    list[Path] | None, typer.Option(help="Logs to predict, not to fit to.", metavar="LOG…", show_default=False)
+]
+Window = Annotated[
+    float | None,
+    typer.Option(help="Length of windows within which the motion must be continuous, in s; found from the logs."),
+]
+Tie = Annotated[
+    list[str] | None,
+    typer.Option(help="Patterns whose matches share one value: 'joints/*.damping', or 'A,B,-C'.", metavar="PATTERN…"),
+]
+Bounds = Annotated[list[str] | None, typer.Option(help="Bounds in SI units.", metavar="PATTERN=LOW:HIGH…")]
+Prior = Annotated[list[str] | None, typer.Option(help="Prior belief in SI units.", metavar="PATTERN=MEAN:STD…")]
+Channel = Annotated[
+    list[str] | None,
+    typer.Option(help="Measured channels to compare, such as 'qpos/*'; all that make sense.", metavar="PATTERN…"),
+]
+Law = Annotated[
+    list[str] | None,
+    typer.Option(help="Law of an actuator: affine, dc_motor, duty_servo, minitaur_motor.", metavar="ACTUATOR=LAW…"),
+]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", help="Values to start from, or to keep.", metavar="PATH=VALUE…")
+]
+Robust = Annotated[
+    float, typer.Option(help="Residuals beyond this many standard deviations count linearly; 'inf' for none.")
+]
+Optimiser = Annotated[str, typer.Option("--optimizer", help="lm (Levenberg-Marquardt) or adam.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random; kept with the result.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is in the folder.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the content of fit.json.")]

@@ -1,0 +1,151 @@
+"""`truesim identify`: from a robot file and logs to the same robot with identified physics."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from truesim.cli import fit_options as given
+from truesim.cli.arguments import FloatingBase, Logs, Mapping, PerLogFile, Robot
+from truesim.cli.pairs import laws, numbers, pairs
+from truesim.cli.progress import FitProgress, working
+from truesim.cli.readable import readable
+from truesim.core.errors import TruesimError
+from truesim.formats import load
+from truesim.identify.api import problems, resumed
+from truesim.identify.build import Options
+from truesim.identify.fit import Settings, solve_problem
+from truesim.identify.folder import Request, read_fit, resumable, write_fit
+from truesim.identify.per_log import read_per_log
+from truesim.identify.result import Fit, conclude
+from truesim.model import paths
+from truesim.model.laws import with_law
+from truesim.model.model import Model
+from truesim.report.fit_page import write_fit_page
+
+
+def identify(
+    robot: Robot,
+    logs: Logs,
+    free: given.Free,
+    out: given.Out,
+    holdout: given.Holdout = None,
+    per_log: PerLogFile = None,
+    mapping: Mapping = None,
+    window: given.Window = None,
+    tie: given.Tie = None,
+    bounds: given.Bounds = None,
+    prior: given.Prior = None,
+    channel: given.Channel = None,
+    law: given.Law = None,
+    set_: given.Set = None,
+    robust: given.Robust = 8.0,
+    optimiser: given.Optimiser = "lm",
+    seed: given.Seed = 0,
+    floating_base: FloatingBase = False,
+    force: given.Force = False,
+    as_json: given.AsJson = False,
+) -> None:
+    """Find the parameters with which ROBOT moves as it did in the logs, and say how sure they are.
+
+    Writes a folder with fit.json, the robot file with the identified numbers, and report.html. Ctrl-C keeps the best
+    so far; the same command goes on from there.
+    """
+    options: dict[str, Any] = {
+        "window": window,
+        "tie": tie,
+        "bounds": bounds,
+        "prior": prior,
+        "channel": channel,
+        "law": law,
+        "set": set_,
+        "robust": robust,
+        "optimizer": optimiser,
+        "seed": seed,
+        "per_log": None if per_log is None else dict(read_per_log(per_log)),
+        "mapping": None if mapping is None else str(mapping),
+        "floating_base": floating_base or None,
+    }
+    request = Request(str(robot), tuple(map(str, logs)), tuple(free), tuple(map(str, holdout or [])), options)
+    earlier = resumable(out, request, force)
+    model = _model(robot, options)
+    recorded = readable(model, logs, mapping)
+    kept = readable(model, holdout or [], mapping)
+    fit = _solved(model, recorded, kept, request, earlier)
+    write_fit(fit, out, request)
+    page = write_fit_page(out)
+    if as_json:
+        print(json.dumps(read_fit(out), indent=1))
+    else:
+        _summary(fit, out, page)
+
+
+def _model(robot: Path, options: dict[str, Any]) -> Model:
+    """The robot with the laws and values that were asked for."""
+    model = load(robot, floating_base=bool(options["floating_base"]))
+    for actuator, law in laws(options["law"]):
+        model = with_law(model, actuator, law)
+    for path, value in numbers(options["set"]):
+        model = paths.write(model, path, value)
+    return model
+
+
+def _solved(model: Model, logs: list, holdout: list, request: Request, earlier: dict[str, Any] | None) -> Fit:
+    """The fit, with progress on standard error."""
+    options = request.options
+    console = Console(stderr=True)
+    said = Options(
+        ties=[tie.split(",") for tie in options["tie"] or []],
+        bounds=pairs(options["bounds"], "LOW:HIGH"),
+        priors=pairs(options["prior"], "MEAN:STD"),
+        per_log=options["per_log"] or {},
+        channels=options["channel"] or (),
+    )
+    problem, other = problems(model, logs, request.free, holdout, said)
+    if not len(problem.parameters):
+        raise TruesimError("Nothing is free: name parameters with --free, such as --free 'bodies/*.mass'.")
+    settings = Settings(window=options["window"], threshold=options["robust"], optimiser=options["optimizer"])
+    start = None if earlier is None else resumed(problem, [p["value"] for p in earlier["parameters"]])
+    if start is not None:
+        console.print("Going on from the interrupted fit in the folder.", highlight=False)
+    with working(console, f"Compiling the simulation of {len(problem.parameters)} parameters …"):
+        seconds = problem.kernel.seconds
+    console.print(f"Compiled in {seconds:.1f} s; fitting {problem.layout.size} stretches.", highlight=False)
+    with FitProgress(console, problem) as progress:
+        solution = solve_problem(problem, settings, progress, start)
+    with working(console, "Simulating all windows and computing intervals …"):
+        return conclude(solution, other)
+
+
+def _summary(fit: Fit, out: Path, page: Path) -> None:
+    console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 120)
+    table = Table("parameter", "start", "value", "95 % interval", "unit", "", box=None)
+    for e in fit.estimates:
+        for k in range(e.value.size):
+            name = e.path if e.value.size == 1 else f"{e.path}[{k}]"
+            start, value, low, high = (float(x.reshape(-1)[k]) for x in (e.start, e.value, e.low, e.high))
+            note = "; ".join(e.flags) if k == 0 else ""
+            interval = f"{low:.5g} … {high:.5g}"
+            table.add_row(escape(name), f"{start:.5g}", f"{value:.5g}", interval, e.unit, escape(note))
+    console.print(table)
+    console.print(_errors(fit))
+    console.print(f"Verdict: [bold]{fit.verdict.kind}[/].")
+    for sentence in fit.verdict.sentences:
+        console.print(f"  {escape(sentence)}")
+    console.print(f"Result in {escape(str(out))}; open {escape(str(page))} in a browser.")
+
+
+def _errors(fit: Fit) -> Table:
+    """Open-loop errors before and after."""
+    parts = ["train", "held_out"] if "held_out" in fit.errors else ["train"]
+    headings = {"train": "logs of the fit", "held_out": "held-out logs"}
+    columns = [f"{headings[part]}: {when}" for part in parts for when in ("start", "fitted")]
+    table = Table("channel", *columns, title="Median open-loop error over 0.5 s", title_justify="left", box=None)
+    for row in fit.errors["train"]:
+        cells = [fit.errors[part + suffix].get(row) for part in parts for suffix in ("_start", "")]
+        table.add_row(escape(row), *("" if cell is None else f"{cell.median:.4g}" for cell in cells))
+    return table

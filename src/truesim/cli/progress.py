@@ -1,0 +1,80 @@
+"""Live progress of a fit: iteration, cost, and the parameters that move."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+import numpy as np
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from truesim.identify.levenberg_marquardt import Progress
+from truesim.identify.problem import Problem
+
+SHOWN = 8
+"""Parameters that are shown at once."""
+QUIET = 5.0
+"""Without a terminal, a line is printed this often [s]."""
+
+
+class FitProgress:
+    """Shows a fit on a terminal, or as a line now and then elsewhere."""
+
+    def __init__(self, console: Console, problem: Problem):
+        self._console, self._problem = console, problem
+        self._start = np.asarray(problem.values(problem.parameters.start)[0])
+        self._live = Live(console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
+        self._last = 0.0
+
+    def __enter__(self) -> "FitProgress":
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """Shows one iteration."""
+        line = f"iteration {progress.iteration}, cost {progress.cost:.6g}, largest move {progress.step:.2g}"
+        if self._live is not None:
+            self._live.update(Group(Text(line), self._table(progress)))
+        elif time.monotonic() - self._last > QUIET:
+            self._last = time.monotonic()
+            self._console.print(line, highlight=False)
+
+    def _table(self, progress: Progress) -> Table:
+        values, _ = self._problem.values(progress.theta)
+        table = Table("parameter", "start", "now", "unit", box=None)
+        moved = np.abs(progress.theta - self._problem.parameters.start)
+        places = zip(
+            self._problem.parameters,
+            self._problem.parameters.slices(),
+            self._problem.parameters.number_slices(),
+            strict=True,
+        )
+        rows = sorted(places, key=lambda place: -float(moved[place[1]].max(initial=0.0)))
+        for parameter, _, at in rows[:SHOWN]:
+            first = (escape(parameter.name), _numbers(self._start[at]), _numbers(values[at]), parameter.unit)
+            table.add_row(*first)
+        return table
+
+
+@contextmanager
+def working(console: Console, text: str) -> Iterator[None]:
+    """Says what is being done while it is done."""
+    if console.is_terminal:
+        with console.status(text):
+            yield
+    else:
+        console.print(text, highlight=False)
+        yield
+
+
+def _numbers(values: np.ndarray) -> str:
+    return ", ".join(f"{v:.5g}" for v in values)
