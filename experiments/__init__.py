@@ -1,1 +1,1 @@
-"""Results of papers and of recorded cases, reproduced; nothing imports them."""
+"""Experiments: `python -m experiments.<name>` prints what was required and what was reached."""

@@ -11,6 +11,7 @@ from truesim.core.errors import TruesimError
 from truesim.data import Log, command_columns, matching, prepared
 from truesim.identify.channels import known_channels, measured_channels
 from truesim.identify.layout import STRETCH, sampling_step
+from truesim.identify.locate import located
 from truesim.identify.per_log import Known, PerLog, resolve
 from truesim.identify.problem import Problem
 from truesim.identify.recording import recording
@@ -65,7 +66,7 @@ def _built(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: 
     parameters = ParameterSet((*chosen, *known.free)).bounded(options.bounds).believed(options.priors)
     for log in logs:
         _check_columns(log, model)
-    clean = [prepared(log, model) for log in logs]
+    clean = located([prepared(log, model) for log in logs], model)
     compared = measured_channels(model, clean, options.channels)
     recordings = tuple(recording(log, model, compared, known.columns) for log in clean)
     return Problem(
@@ -83,7 +84,7 @@ def _built(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: 
 def _check_columns(log: Log, model: Model) -> None:
     """Refuses a log without controls, or without anything that the robot could be compared with, and says why."""
     missing = [name for name in command_columns(model) if name not in log.columns]
-    held = any(set(channel.columns) <= set(log.columns) for channel in known_channels(model))
+    held = any(channel.within(log.columns) is not None for channel in known_channels(model))
     if missing or not held:
         matching(log, model).check(log.name)
     if missing:

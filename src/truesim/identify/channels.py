@@ -2,7 +2,7 @@
 
 import dataclasses
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import jax.numpy as jnp
 import numpy as np
@@ -28,6 +28,20 @@ class Channel:
     """`qpos/elbow`, `qvel/elbow` or `sensor/gyro`."""
     columns: tuple[str, ...]
     """Columns of the log."""
+    picked: tuple[int, ...]
+    """Which numbers of the reading they are: a camera may see two of a marker's three coordinates."""
+
+    @classmethod
+    def of(cls, name: str, columns: Sequence[str]) -> "Channel":
+        """The channel of a whole reading."""
+        return cls(name, tuple(columns), tuple(range(len(columns))))
+
+    def within(self, held: Collection[str]) -> "Channel | None":
+        """What is left of it in a log that holds these columns; orientations are read as a whole or not at all."""
+        own = [k for k, column in enumerate(self.columns) if column in held]
+        if not own or (self.turns and len(own) < len(self.columns)):
+            return None
+        return Channel(self.name, tuple(self.columns[k] for k in own), tuple(self.picked[k] for k in own))
 
     @property
     def kind(self) -> str:
@@ -60,9 +74,9 @@ class Channel:
 def known_channels(model: Model) -> list[Channel]:
     """Every channel that the simulator can predict."""
     joints = range(len(model.joints.names))
-    found = [Channel(f"qpos/{model.joints.names[j]}", tuple(joint_position_columns(model, j))) for j in joints]
-    found += [Channel(f"qvel/{model.joints.names[j]}", tuple(joint_velocity_columns(model, j))) for j in joints]
-    found += [Channel(f"sensor/{s.name}", tuple(sensor_columns(s))) for s in model.sensors.declared]
+    found = [Channel.of(f"qpos/{model.joints.names[j]}", joint_position_columns(model, j)) for j in joints]
+    found += [Channel.of(f"qvel/{model.joints.names[j]}", joint_velocity_columns(model, j)) for j in joints]
+    found += [Channel.of(f"sensor/{s.name}", sensor_columns(s)) for s in model.sensors.declared]
     return [channel for channel in found if channel.columns]
 
 
@@ -73,7 +87,7 @@ def measured_channels(model: Model, logs: Sequence[Log], patterns: Sequence[str]
     made from the positions by a filter, whose lag would be mistaken for physics.
     """
     held = {name for log in logs for name in log.columns if name not in log.derived}
-    found = [channel for channel in known_channels(model) if held.issuperset(channel.columns)]
+    found = [part for channel in known_channels(model) if (part := channel.within(held)) is not None]
     if patterns:
         return _chosen(found, patterns)
     names = {channel.name for channel in found}
@@ -115,12 +129,12 @@ def residual(
         value = measured[at : at + len(channel.columns)]
         at += len(channel.columns)
         if channel.kind == "qpos":
-            predicted = positions[links[channel.object].q]
+            reading = positions[links[channel.object].q]
         elif channel.kind == "qvel":
-            predicted = velocities[links[channel.object].v]
+            reading = velocities[links[channel.object].v]
         else:
-            predicted = jnp.atleast_1d(readings[channel.object])
-        rows.append(_difference(channel, predicted, value))
+            reading = jnp.atleast_1d(readings[channel.object])
+        rows.append(_difference(channel, reading[np.array(channel.picked)], value))
     return jnp.concatenate(rows)
 
 

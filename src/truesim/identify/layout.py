@@ -106,7 +106,7 @@ def lay_out(recordings: Sequence[Recording], seconds: float = STRETCH, history: 
                 log.append(index)
                 first.append(start)
                 follows.append(start > begin)
-                rows.append(_intervals(recording, at))
+                rows.append(intervals_at(recording, at))
                 past.append(_past(recording, begin, start, history))
                 valid.append(recording.valid[at] & inside[:, None])
     return Layout(
@@ -125,7 +125,8 @@ def sampling_step(recordings: Sequence[Recording]) -> float:
     return float(np.median(np.concatenate([np.diff(r.time) for r in recordings])))
 
 
-def _intervals(recording: Recording, at: Int[np.ndarray, "n"]) -> Interval:
+def intervals_at(recording: Recording, at: Int[np.ndarray, "*n"]) -> Interval:
+    """The intervals that begin at these samples."""
     return Interval(
         duration=recording.time[at + 1] - recording.time[at],
         command=recording.command[at],

@@ -14,7 +14,7 @@ from truesim import native
 from truesim.core.typing import Array, Float, Int
 from truesim.dynamics import difference, integrate
 from truesim.identify.channels import Channel, predicted_values
-from truesim.identify.layout import STRETCH, Layout, lay_out, sampling_step
+from truesim.identify.layout import STRETCH, Layout, intervals_at, lay_out, sampling_step
 from truesim.identify.recording import Recording
 from truesim.identify.shooting import Sensitivity, Shooting, Shot, Stretch
 from truesim.model.model import Model
@@ -124,10 +124,33 @@ class Problem:
         """All stretches with their derivatives; columns are those of one log's parameters, then of the first state."""
         return self.kernel(*self._arguments(theta, nodes))
 
+    def stretches(self, log: int, at: Int[np.ndarray, "stretches intervals"], q: np.ndarray, v: np.ndarray) -> Stretch:
+        """Stretches of a log, side by side.
+
+        Args:
+            log: Which log.
+            at: Samples at which their intervals begin.
+            q: Their first configurations.
+            v: Their first velocities.
+        """
+        recording, first = self.recordings[log], at[:, :1]
+        past = first + np.arange(-self.simulator.history, 0)
+        earlier = np.clip(past, 0, None)
+        step = float(np.median(np.diff(recording.time)))
+        stamps = recording.time[earlier] - recording.time[first] + step * (past - earlier)
+        return Stretch(q, v, recording.command[earlier], stamps, intervals_at(recording, at))
+
     def predict(self, theta: Float[np.ndarray, "size"], log: int, stretch: Stretch) -> Shot:
         """Other stretches of a log, side by side."""
         known = np.zeros(0) if self.known_values is None else self.known_values[log]
         return self.prediction(theta[self.columns[log]], known, stretch)
+
+    def predict_with_derivatives(
+        self, theta: Float[np.ndarray, "size"], log: int, stretch: Stretch
+    ) -> tuple[Shot, Sensitivity]:
+        """The same with derivatives; columns as those of `differentiate`."""
+        known = np.zeros(0) if self.known_values is None else self.known_values[log]
+        return self.kernel(theta[self.columns[log]], known, stretch)
 
     def beliefs(self, theta: Float[np.ndarray, "size"]) -> tuple[np.ndarray, np.ndarray]:
         """Departures from priors in standard deviations, and their derivatives by the coordinates."""

@@ -10,6 +10,7 @@ from truesim.core.typing import Bool, Float
 from truesim.data import Log, command_columns, motion, segments
 from truesim.dynamics import reference_configuration
 from truesim.identify.channels import Channel
+from truesim.identify.locate import unmeasured
 from truesim.model.model import Model
 
 FEWEST = 8
@@ -37,6 +38,8 @@ class Recording:
     """First guess of the velocity."""
     segments: tuple[tuple[int, int], ...]
     """First and last sample of each stretch without a gap."""
+    hidden: bool = False
+    """Whether positions of some joints were not measured, but only concluded from other sensors."""
 
 
 def recording(log: Log, model: Model, channels: Sequence[Channel], inputs: Sequence[str] = ()) -> Recording:
@@ -68,6 +71,7 @@ def recording(log: Log, model: Model, channels: Sequence[Channel], inputs: Seque
         q=_filled(log.time, shown.q, np.asarray(reference_configuration(model), float)),
         v=_filled(log.time, shown.v),
         segments=tuple(_bounds(log, piece) for piece in pieces if len(piece.time) > 1),
+        hidden=bool(unmeasured(log, model)),
     )
 
 

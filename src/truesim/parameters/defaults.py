@@ -32,9 +32,11 @@ class Default:
     high: Value
 
 
-def default(field: str, start: Value) -> Default:
-    """How the parameter `field` is searched from its start value, in SI units."""
+def default(field: str, start: Value, element: int | None = None) -> Default:
+    """How the parameter `field`, or one element of it, is searched from its start value, in SI units."""
     start = np.asarray(start, float)
+    if element is not None and field in ELEMENTS:
+        return ELEMENTS[field](element)(start)
     return RULES.get(field, _linear(1.0))(start)
 
 
@@ -113,3 +115,10 @@ RULES: dict[str, Rule] = {
     "viscous": _not_negative(0.01),
 }
 """Rule of each field; a field without one is linear with a scale of 1."""
+
+ELEMENTS: dict[str, Callable[[int], Rule]] = {
+    "inertia": lambda k: _not_negative(0.1) if k < 3 else _linear(0.01),
+    **dict.fromkeys(("axis", "orientation"), lambda _: _linear(0.1)),
+    "gravity": lambda _: _linear(1.0),
+}
+"""Rule of one element of a vector that is otherwise searched as a whole."""

@@ -148,7 +148,7 @@ def parameter_at(model: Model, targets: tuple[Target, ...], log: str | None = No
     """One unknown at these places, searched as its kind suggests."""
     path = targets[0].path
     start = np.asarray(read(model, targets[0]), float)
-    how = default(path.field if targets[0].element is None or path.field != "inertia" else "damping", start)
+    how = default(path.field, start, targets[0].element)
     return Parameter(targets, how.transform, start, how.low, how.high, paths.unit(model, path), log=log)
 
 

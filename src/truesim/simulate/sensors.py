@@ -53,15 +53,19 @@ def read_sensors(
     model = simulator.model
     if not model.sensors.declared:
         return {}
-    a = simulator.acceleration(state, command, constants)
+    velocities = body_velocities(model, state.q, state.v)
+    accelerations = jnp.zeros_like(velocities)
+    if any(sensor.kind == "accelerometer" for sensor in model.sensors.declared):  # nothing else needs the dynamics
+        a = simulator.acceleration(state, command, constants)
+        accelerations = body_accelerations(model, state.q, state.v, a)
     command, _ = simulator.delayed(state, command)
     moment = Moment(
         model=model,
         state=state,
         actuators=actuator_forces(model, state.q, state.v, command),
         poses=body_poses(model, state.q),
-        velocities=body_velocities(model, state.q, state.v),
-        accelerations=body_accelerations(model, state.q, state.v, a),
+        velocities=velocities,
+        accelerations=accelerations,
     )
     readings, first = {}, 0
     for sensor in model.sensors.declared:
