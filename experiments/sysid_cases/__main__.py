@@ -12,6 +12,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from rich.console import Console
+from rich.table import Table
+
 from experiments.sysid_cases.cases import (
     NAMES,
     Case,
@@ -25,9 +28,6 @@ from experiments.sysid_cases.cases import (
     read_case,
     with_noise,
 )
-from rich.console import Console
-from rich.table import Table
-
 from truesim.identify.result import Fit
 from truesim.spatial.inertia import unphysical
 
