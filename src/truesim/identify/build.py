@@ -69,8 +69,11 @@ def _built(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: 
     clean = located([prepared(log, model) for log in logs], model)
     compared = measured_channels(model, clean, options.channels)
     recordings = tuple(recording(log, model, compared, known.columns) for log in clean)
+    step = sampling_step(recordings)
+    ahead = int(np.ceil(_longest_delay(model, parameters, known, "sensors") / step))
+    recordings = tuple(dataclasses.replace(r, ahead=ahead) for r in recordings)
     return Problem(
-        simulator=_simulator(model, parameters, known, sampling_step(recordings)),
+        simulator=_simulator(model, parameters, known, step),
         parameters=parameters,
         channels=compared,
         recordings=recordings,
@@ -96,7 +99,7 @@ def _simulator(model: Model, parameters: ParameterSet, known: Known, interval: f
     varied = [t for p in parameters for t in p.targets] + [*known.targets, *known.inputs]
     usual = Simulator.of(model)
     steps = max(1, int(np.ceil(interval / float(usual.timestep) - 0.01)))
-    longest = _longest_delay(model, parameters, known) * usual.timestep * steps / interval
+    longest = _longest_delay(model, parameters, known, "actuators") * usual.timestep * steps / interval
     simulator = Simulator.of(model, max_delay=longest)
     law = simulator.joint_law
     if isinstance(law, MujocoJointLaw) and model.options.dry_friction:
@@ -107,13 +110,13 @@ def _simulator(model: Model, parameters: ParameterSet, known: Known, interval: f
     return simulator
 
 
-def _longest_delay(model: Model, parameters: ParameterSet, known: Known) -> float:
-    """The longest delay of a command that the problem allows [s]."""
+def _longest_delay(model: Model, parameters: ParameterSet, known: Known, group: str) -> float:
+    """The longest delay of commands (`actuators`) or of readings (`sensors`) that the problem allows [s]."""
 
     def delays(targets: Sequence[Target]) -> list[int]:
-        return [k for k, t in enumerate(targets) if t.path.group == "actuators" and t.path.field == "delay"]
+        return [k for k, t in enumerate(targets) if t.path.group == group and t.path.field == "delay"]
 
-    longest = [float(np.max(model.actuators.delay, initial=0.0))]
+    longest = [float(np.max(getattr(model, group).delay, initial=0.0))]
     longest += [float(np.max(p.high)) for p in parameters if delays(p.targets)]
     longest += [float(known.values[:, k].max()) for k in delays(known.targets)]
     return max(longest)

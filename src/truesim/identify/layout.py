@@ -127,11 +127,14 @@ def sampling_step(recordings: Sequence[Recording]) -> float:
 
 def intervals_at(recording: Recording, at: Int[np.ndarray, "*n"]) -> Interval:
     """The intervals that begin at these samples."""
+    later = np.minimum(at[..., None] + np.arange(1, recording.ahead + 1), len(recording.time) - 1)
     return Interval(
         duration=recording.time[at + 1] - recording.time[at],
         command=recording.command[at],
         inputs=recording.inputs[at],
         measured=recording.measured[at],
+        later=recording.measured[later],
+        stamps=recording.time[later] - recording.time[at][..., None],
     )
 
 

@@ -38,6 +38,8 @@ class Recording:
     """First guess of the velocity."""
     segments: tuple[tuple[int, int], ...]
     """First and last sample of each stretch without a gap."""
+    ahead: int = 0
+    """Number of samples after each that delays of readings can look into."""
     hidden: bool = False
     """Whether positions of some joints were not measured, but only concluded from other sensors."""
 

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from truesim.core.typing import Array, Float
 from truesim.dynamics import difference, integrate
 from truesim.identify.channels import Channel, residual
 from truesim.model.model import Model
 from truesim.simulate import Simulator, State
-from truesim.simulate.history import History
+from truesim.simulate.history import SHORTEST, History
 
 
 class Stretch(NamedTuple):
@@ -48,6 +49,10 @@ class Interval(NamedTuple):
     """Numbers of the robot that follow a column of the log."""
     measured: Float[Array, "columns"]
     """Measurements at the start."""
+    later: Float[Array, "ahead columns"]
+    """The next measurements, in which what happens at the start shows if readings are late."""
+    stamps: Float[Array, "ahead"]
+    """When they were made, from the start on [s]."""
 
 
 class Shot(NamedTuple):
@@ -155,7 +160,20 @@ class Shooting:
     def _residual(self, everything: tuple[Simulator, Any], state: State, interval: Interval) -> Array:
         simulator, constants = self._at(everything, interval)
         state = _aged(state, simulator.model.time_scale)
-        return residual(self.channels, simulator, constants, state, interval.command, interval.measured)
+        measured = self._measured(simulator.model, interval)
+        return residual(self.channels, simulator, constants, state, interval.command, measured)
+
+    def _measured(self, model: Model, interval: Interval) -> Array:
+        """What was measured of the start: readings that are late, interpolated between samples."""
+        if not interval.stamps.size:
+            return interval.measured
+        names = [column.removeprefix("sensor/") for channel in self.channels for column in channel.columns]
+        delay = jnp.asarray(model.sensors.delay)[np.array([model.sensors.names.index(name) for name in names])]
+        time = jnp.concatenate([jnp.zeros(1), interval.stamps]) * model.time_scale
+        values = jnp.concatenate([interval.measured[None], interval.later])
+        span = jnp.maximum(jnp.diff(time), SHORTEST)
+        passed = jnp.clip((delay[None] - time[:-1, None]) / span[:, None], 0.0, 1.0)
+        return values[0] + jnp.sum(passed * jnp.diff(values, axis=0), axis=0)
 
     def _moved(self, state: State, dx: Array) -> State:
         """The state after a small move in its tangent space."""
