@@ -1,7 +1,7 @@
 """Runs `truesim identify` on recorded robots and prints what was required beside what was reached.
 
-`python -m experiments.real_robots [--out DIR]`. Held-out errors are medians over windows of 0.5 s, open loop, each started from
-the 25 ms before it.
+`python -m experiments.real_robots [--out DIR]`. Held-out errors are medians over windows of 0.5 s, open loop, each
+started from the 25 ms before it.
 """
 
 import json

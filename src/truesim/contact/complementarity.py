@@ -28,7 +28,7 @@ from truesim.numerics import dense, interior_point
 from truesim.numerics.cones import AbstractCone, EllipticCone, PolyhedralCone
 from truesim.numerics.interior_point import Problem, Solution
 
-HARDEST = 3e-9
+HARDEST = 2e-9
 """Barrier at which contact is rigid up to the precision of float64."""
 ROUNDING = 1e-12
 """Part of the energy below which a gain is rounding."""
