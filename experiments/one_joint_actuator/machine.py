@@ -1,7 +1,7 @@
 """The "real" joint: stepped by MuJoCo at 20 kHz, with a late command, a biased encoder and noise.
 
-The servo closes on the true angle; only the log carries the bias. The delay is made by handing MuJoCo the command of some time
-ago at each of its own steps, so it is exact and shares no code with delays in truesim.
+The servo closes on the true angle; only the log carries the bias. The delay is made by handing MuJoCo the command of
+some time ago at each of its own steps, so it is exact and shares no code with delays in truesim.
 """
 
 import mujoco
