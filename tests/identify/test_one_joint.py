@@ -1,7 +1,6 @@
 """A servo's delay, bias, friction and armature from a chirp that MuJoCo made."""
 
 import pytest
-
 from experiments.one_joint_actuator.__main__ import allowed, estimates, fit
 from experiments.one_joint_actuator.machine import TRUTH, recorded
 

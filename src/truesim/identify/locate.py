@@ -135,7 +135,7 @@ def _follower(model: Model, channels: Sequence[Channel]) -> native.Kernel:
 
     def follow(q: Array, readings: Array) -> tuple[Array, Array]:
         def now(carry: tuple[Array, Array], sample: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-            carry = jax.lax.fori_loop(0, ITERATIONS, lambda _, at: improved(*at, sample), carry)
+            carry = jax.lax.fori_loop(0, ITERATIONS, lambda _, at: improved(at[0], at[1], sample), carry)
             return carry, (carry[0], jnp.sum(apart(carry[0], sample) ** 2))
 
         return jax.lax.scan(now, (q, jnp.full((), DAMPING)), readings)[1]
