@@ -1,9 +1,9 @@
 """Fits the pendulum to all training recordings and forecasts the validation sequences.
 
-`python -m experiments.ibm_double_pendulum` takes about two minutes. The score is the wrapped-angle RMSE of both
-absolute arm angles over the 200 frames that follow four given ones. Even a perfect model knows the first velocities
-no better than the four frames show them: with the markers' white noise of 0.385 units, to 0.12 and 0.23 rad/s. What
-that alone is worth over the first frames, on average over draws of the noise, stands in the table as `noise alone`.
+`python -m experiments.ibm_double_pendulum`, about two minutes. The score is the wrapped-angle RMSE of both absolute
+arm angles over the 200 frames that follow four given ones. Even a perfect model knows the first velocities no better
+than the four frames show them: with the markers' white noise of 0.385 units, to 0.12 and 0.23 rad/s. What that alone is
+worth over the first frames, on average over draws of the noise, stands in the table as `noise alone`.
 """
 
 import jax

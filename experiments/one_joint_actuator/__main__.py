@@ -1,8 +1,8 @@
 """Recovers friction, armature, encoder bias and delay of a servo from one chirp of 20 s at 400 Hz.
 
 `python -m experiments.one_joint_actuator`. The data is made with MuJoCo at 20 kHz, the fit simulates at 2 kHz. At the
-log's own 400 Hz the integrator, of first order, is half a step ahead of the truth, and the delay would come out 1.2
-ms longer.
+log's own 400 Hz the integrator, of first order, is half a step ahead of the truth, and the delay would come out 1.2 ms
+longer.
 """
 
 import jax

@@ -29,7 +29,8 @@ Row = tuple[str, str, object]
 
 def identified(robot: Path, logs: Sequence[Path], holdout: Sequence[Path], options: Sequence[str], out: Path) -> Any:
     """The content of fit.json after the command."""
-    command = [sys.executable, "-m", "truesim.cli.main", "identify", str(robot), *map(str, logs), *options]
+    program = [sys.executable, "-c", "from truesim.cli.main import run; run()"]
+    command = [*program, "identify", str(robot), *map(str, logs), *options]
     for log in holdout:
         command += ["--holdout", str(log)]
     subprocess.run([*command, "--out", str(out), "--force"], check=True, stdout=subprocess.DEVNULL)

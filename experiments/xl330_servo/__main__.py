@@ -3,8 +3,8 @@
 `python -m experiments.xl330_servo`. The law is `duty_servo`; kp is known for each run, the supply voltage follows its
 column, and while torque is switched off the motor is disconnected (a gear of zero). The servo closes on the encoder
 whose offset is sought, so offset and bias are one number. Runs are predicted open loop over their whole length from
-their first 25 ms; the score is the mean absolute error of the four trajectories. Friction here does not grow with the
-load, as it does in real gears.
+their first 25 ms; the score is the mean absolute error of the four trajectories. Friction in this model does not grow
+with the load, as it does in real gears.
 """
 
 import json

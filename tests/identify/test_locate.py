@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -30,12 +31,9 @@ def filmed():
     start = dataclasses.replace(State.at_rest(ARM), q=jnp.array([2.5, 0.4]), v=jnp.array([5.0, 9.0]))
     motion = record(simulator, start, jnp.zeros((SAMPLES, 0)))
     q, v = np.asarray(motion.q)[:SAMPLES], np.asarray(motion.v)[:SAMPLES]
-    read = [
-        read_sensors(simulator, State(jnp.asarray(a), jnp.asarray(b), jnp.zeros(())), jnp.zeros(0))
-        for a, b in zip(q[::1], v, strict=True)
-    ]
+    read = jax.jit(jax.vmap(lambda q, v: read_sensors(simulator, State(q, v, jnp.zeros(())), jnp.zeros(0))))(q, v)
     columns = {
-        f"sensor/{name}/{axis}": np.array([float(r[name][i]) for r in read])
+        f"sensor/{name}/{axis}": np.asarray(read[name][:, i])
         for name in ("middle", "tip")
         for i, axis in enumerate("xy")
     }
