@@ -1,7 +1,8 @@
 """States at the start of windows, estimated from what a log shows just before, without looking ahead.
 
-Where positions were measured, a parabola goes through the last of them. Where only other sensors show the robot, the
-simulator itself is fitted: the state some samples earlier is the one from which it meets their readings best.
+Where positions were measured finely, a parabola goes through the last of them. Where encoders are too coarse for its
+slope, or where only other sensors show the robot, the simulator itself is fitted: the state some samples earlier is the
+one from which it meets the readings best.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,12 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from truesim.core.typing import Float
-from truesim.identify.noise import first_noise
+from truesim.identify.noise import first_allowance, first_noise
 from truesim.identify.problem import Problem
 from truesim.model.kinds import HINGE, SLIDE
 
 FEWEST_SAMPLES = 4
 """Samples that are looked at, at least."""
+COARSE = 0.1
+"""A slope is uncertain if its standard deviation is more than this part of the typical velocity."""
 ITERATIONS = 25
 DAMPING, FAINT = 1e-4, 1e-10
 """Levenberg-Marquardt's damping at first, and what keeps states that no reading shows where they were guessed."""
@@ -45,13 +48,25 @@ def first_states(
         firsts: First sample of each window.
         before: How long before its first sample a window may be looked at [s].
     """
-    if not problem.recordings[log].hidden:
-        return _from_positions(problem, theta, log, firsts, before)
     recording = problem.recordings[log]
     step = float(np.median(np.diff(recording.time)))
+    if not recording.hidden and not _coarse(problem, before, step):
+        return _from_positions(problem, theta, log, firsts, before)
     longest = problem.layout.intervals.duration.shape[1] - 1
     lead = int(np.clip(round(before / step), FEWEST_SAMPLES - 1, min(longest, min(firsts))))
     return _from_readings(problem, theta, log, np.array(firsts) - lead, lead)
+
+
+def _coarse(problem: Problem, before: float, step: float) -> bool:
+    """Whether noise of the positions makes the slope of a parabola at its end uncertain.
+
+    With n samples of noise s over a time T its standard deviation is s / T sqrt(192 / n).
+    """
+    noise = first_allowance(problem)[: problem.simulator.model.nv]
+    count = max(round(before / step) + 1, FEWEST_SAMPLES)
+    slope = noise / (step * (count - 1)) * np.sqrt(192 / count)
+    typical = np.sqrt(np.mean(np.concatenate([r.v for r in problem.recordings]) ** 2, axis=0))
+    return bool(np.median(slope / np.maximum(typical, 1e-9)) > COARSE)
 
 
 def _from_positions(problem: Problem, theta: np.ndarray, log: int, firsts: Sequence[int], before: float) -> FirstStates:

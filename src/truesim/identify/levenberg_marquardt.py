@@ -12,7 +12,7 @@ from truesim.identify.problem import Nodes, Problem
 from truesim.numerics.bordered import Chains, Eliminated, eliminate
 from truesim.numerics.box import minimise_in_box
 
-FLAT = 1e-6
+FLAT = 1e-5
 """Converged also when the cost falls by less than this fraction an iteration."""
 STALL = 6
 """Over so many iterations, since dry friction makes the cost rough on a small scale."""
