@@ -46,22 +46,17 @@ def minimise(
     method = optax.adam(optax.cosine_decay_schedule(RATE, STEPS * search.iterations, alpha=0.01))
     nv = start.nodes.v.shape[1]
     scale = np.tile(weights.allowance, (problem.layout.size, 1))
-    unknowns = (start.theta, np.zeros((problem.layout.size, 2 * nv)))
-    memory = method.init(unknowns)
+    memory = method.init((start.theta, scale))
     low, high = problem.parameters.bounds
     here, best = start, _Best(start, np.inf)
     for iteration in range(1, STEPS * search.iterations + 1):
         equations = normal(problem, here, weights, windows)
         if equations.cost < best.cost:
             best = _Best(here, equations.cost)
-        moves = equations.chains.gradient[windows.window, windows.place] * scale
-        updates, memory = method.update((equations.gradient, moves), memory, unknowns)
-        step, moves = (np.asarray(x) for x in jax.tree.map(np.asarray, updates))
-        theta = np.clip(here.theta + step, low, high)
-        unknowns = (theta, unknowns[1])
-        nodes = Nodes(
-            problem.moved(here.nodes.q, scale[:, :nv] * moves[:, :nv]), here.nodes.v + scale[:, nv:] * moves[:, nv:]
-        )
+        slopes = (equations.gradient, equations.chains.gradient[windows.window, windows.place] * scale)
+        (step, moves), memory = jax.tree.map(np.asarray, method.update(slopes, memory))
+        theta, moves = np.clip(here.theta + step, low, high), scale * moves
+        nodes = Nodes(problem.moved(here.nodes.q, moves[:, :nv]), here.nodes.v + moves[:, nv:])
         here = point(problem, theta, nodes)
         if keep is not None:
             keep(Progress(iteration, equations.cost, 0.0, float(np.abs(step).max(initial=0.0)), theta), best.at)

@@ -2,7 +2,8 @@
 
 1. Every stretch is simulated from its own first state: even a poor model cannot go far in so short a time.
 2. Stretches are joined to windows, at first loosely, then ever more tightly, while noise levels are estimated anew.
-3. Whole logs are windows if the model explains them as well as it does short stretches; otherwise windows are short.
+3. Whole logs are windows if the model explains them as well as it does short stretches; otherwise windows are short,
+   and the estimate of the stretches alone is kept if it predicts these windows as well.
 """
 
 import dataclasses

@@ -107,7 +107,7 @@ def lay_out(recordings: Sequence[Recording], seconds: float = STRETCH, history: 
                 first.append(start)
                 follows.append(start > begin)
                 rows.append(intervals_at(recording, at))
-                past.append(_past(recording, begin, start, history))
+                past.append(past_commands(recording, np.array(start), begin, history))
                 valid.append(recording.valid[at] & inside[:, None])
     return Layout(
         log=np.array(log),
@@ -138,10 +138,12 @@ def intervals_at(recording: Recording, at: Int[np.ndarray, "*n"]) -> Interval:
     )
 
 
-def _past(recording: Recording, begin: int, start: int, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """The commands before sample `start`; before the segment's first sample, its command has always been held."""
-    at = np.arange(start - length, start)
+def past_commands(
+    recording: Recording, start: Int[np.ndarray, "*n"], begin: int, length: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The commands before samples `start`, and when each began; before sample `begin` its command was always held."""
+    at = start[..., None] + np.arange(-length, 0)
     inside = np.clip(at, begin, None)
     step = float(np.median(np.diff(recording.time)))
-    stamps = recording.time[inside] - recording.time[start] + step * (at - inside)
+    stamps = recording.time[inside] - recording.time[start][..., None] + step * (at - inside)
     return recording.command[inside], stamps

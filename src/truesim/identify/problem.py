@@ -14,7 +14,7 @@ from truesim import native
 from truesim.core.typing import Array, Float, Int
 from truesim.dynamics import difference, integrate
 from truesim.identify.channels import Channel, predicted_values
-from truesim.identify.layout import STRETCH, Layout, intervals_at, lay_out, sampling_step
+from truesim.identify.layout import STRETCH, Layout, intervals_at, lay_out, past_commands, sampling_step
 from truesim.identify.recording import Recording
 from truesim.identify.shooting import Sensitivity, Shooting, Shot, Stretch
 from truesim.model.model import Model
@@ -133,24 +133,19 @@ class Problem:
             q: Their first configurations.
             v: Their first velocities.
         """
-        recording, first = self.recordings[log], at[:, :1]
-        past = first + np.arange(-self.simulator.history, 0)
-        earlier = np.clip(past, 0, None)
-        step = float(np.median(np.diff(recording.time)))
-        stamps = recording.time[earlier] - recording.time[first] + step * (past - earlier)
-        return Stretch(q, v, recording.command[earlier], stamps, intervals_at(recording, at))
+        recording = self.recordings[log]
+        commands, stamps = past_commands(recording, at[:, 0], 0, self.simulator.history)
+        return Stretch(q, v, commands, stamps, intervals_at(recording, at))
 
     def predict(self, theta: Float[np.ndarray, "size"], log: int, stretch: Stretch) -> Shot:
         """Other stretches of a log, side by side."""
-        known = np.zeros(0) if self.known_values is None else self.known_values[log]
-        return self.prediction(theta[self.columns[log]], known, stretch)
+        return self.prediction(theta[self.columns[log]], self._known[log], stretch)
 
     def predict_with_derivatives(
         self, theta: Float[np.ndarray, "size"], log: int, stretch: Stretch
     ) -> tuple[Shot, Sensitivity]:
         """The same with derivatives; columns as those of `differentiate`."""
-        known = np.zeros(0) if self.known_values is None else self.known_values[log]
-        return self.kernel(theta[self.columns[log]], known, stretch)
+        return self.kernel(theta[self.columns[log]], self._known[log], stretch)
 
     def beliefs(self, theta: Float[np.ndarray, "size"]) -> tuple[np.ndarray, np.ndarray]:
         """Departures from priors in standard deviations, and their derivatives by the coordinates."""
@@ -211,9 +206,12 @@ class Problem:
 
     def simulator_at(self, theta: Float[np.ndarray, "size"], log: int = 0) -> Simulator:
         """The simulator with these parameters, as it is for one of the logs."""
-        known = np.zeros(0) if self.known_values is None else self.known_values[log]
         with jax.enable_x64(True):
-            return self._simulator_of(jnp.asarray(theta[self.columns[log]]), jnp.asarray(known))
+            return self._simulator_of(jnp.asarray(theta[self.columns[log]]), jnp.asarray(self._known[log]))
+
+    @functools.cached_property
+    def _known(self) -> Float[np.ndarray, "recordings known"]:
+        return np.zeros((len(self.recordings), 0)) if self.known_values is None else self.known_values
 
     def _simulator_of(self, theta: Array, known: Array) -> Simulator:
         model = self.slots.write(self.simulator.model, theta)
@@ -228,11 +226,9 @@ class Problem:
         return eqx.tree_at(lambda s: s.model, simulator, model)
 
     def _arguments(self, theta: np.ndarray, nodes: Nodes) -> tuple[np.ndarray, np.ndarray, Stretch]:
-        log = self.layout.log
-        known = np.zeros((len(self.recordings), 0)) if self.known_values is None else self.known_values
         layout = self.layout
         stretch = Stretch(nodes.q, nodes.v, layout.commands, layout.stamps, layout.intervals)
-        return theta[self.columns[log]], known[log], stretch
+        return theta[self.columns[layout.log]], self._known[layout.log], stretch
 
     @functools.cached_property
     def _twin(self) -> "Problem | None":
