@@ -144,3 +144,9 @@ def test_stopping_keeps_the_best_so_far(arm_of):
     assert stopped.interrupted
     assert len(stopped.history) == 2
     assert conclude(stopped).verdict.kind == "interrupted"
+
+
+def test_adam_comes_to_the_same_estimates(arm_of, usual):
+    """Slower, but not elsewhere."""
+    adam = solve_problem(arm_of(arm_log()), Settings(optimiser="adam", iterations=20))
+    assert np.abs((values(adam) - values(usual)) / spread(usual)).max() < 3

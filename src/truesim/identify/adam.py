@@ -1,4 +1,8 @@
-"""Adam on the same problem: for many unknowns, or to compare."""
+"""Adam on the same problem: for many unknowns, or to compare.
+
+The parameters descend; first states follow them by Gauss-Newton, so that the descent sees the cost at the best first
+states alone, which is far better scaled.
+"""
 
 import dataclasses
 
@@ -7,14 +11,18 @@ import numpy as np
 import optax
 
 from truesim.identify.layout import Windows
-from truesim.identify.levenberg_marquardt import Keep, Outcome, Progress, Search
+from truesim.identify.levenberg_marquardt import Keep, Outcome, Progress, Search, moved, reduced
 from truesim.identify.normal import Point, Weights, normal, point
-from truesim.identify.problem import Nodes, Problem
+from truesim.identify.problem import Problem
 
 RATE = 0.02
 """Learning rate, in units of the coordinates; it falls to a hundredth of this by the end."""
 STEPS = 10
 """Steps of Adam for each iteration that Levenberg-Marquardt may take."""
+
+
+DAMPING = 1e-3
+"""Marquardt's damping of the first states."""
 
 
 @dataclasses.dataclass
@@ -44,20 +52,20 @@ def minimise(
         keep: Called after every iteration.
     """
     method = optax.adam(optax.cosine_decay_schedule(RATE, STEPS * search.iterations, alpha=0.01))
-    nv = start.nodes.v.shape[1]
-    scale = np.tile(weights.allowance, (problem.layout.size, 1))
-    memory = method.init((start.theta, scale))
+    with jax.enable_x64(True):
+        memory = method.init(start.theta)
     low, high = problem.parameters.bounds
     here, best = start, _Best(start, np.inf)
     for iteration in range(1, STEPS * search.iterations + 1):
         equations = normal(problem, here, weights, windows)
         if equations.cost < best.cost:
             best = _Best(here, equations.cost)
-        slopes = (equations.gradient, equations.chains.gradient[windows.window, windows.place] * scale)
-        (step, moves), memory = jax.tree.map(np.asarray, method.update(slopes, memory))
-        theta, moves = np.clip(here.theta + step, low, high), scale * moves
-        nodes = Nodes(problem.moved(here.nodes.q, moves[:, :nv]), here.nodes.v + moves[:, nv:])
-        here = point(problem, theta, nodes)
+        system = reduced(equations, DAMPING)
+        with jax.enable_x64(True), jax.numpy_dtype_promotion("standard"):  # the schedule mixes integers and floats
+            update, memory = jax.tree.map(np.asarray, method.update(system.gradient, memory))
+        step = np.clip(here.theta + update, low, high) - here.theta
+        moves = system.chains(step)[windows.window, windows.place]
+        here = point(problem, here.theta + step, moved(problem, here.nodes, moves))
         if keep is not None:
-            keep(Progress(iteration, equations.cost, 0.0, float(np.abs(step).max(initial=0.0)), theta), best.at)
+            keep(Progress(iteration, equations.cost, 0.0, float(np.abs(step).max(initial=0.0)), here.theta), best.at)
     return Outcome(best.at, best.cost, np.isfinite(best.cost), iteration)

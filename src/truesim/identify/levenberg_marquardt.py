@@ -90,7 +90,7 @@ def solve(
         if predicted < search.gain:
             return Outcome(here, equations.cost, True, iteration)
         size = float(np.abs(theta_step).max(initial=0.0))
-        trial = point(problem, here.theta + theta_step, _moved(problem, here.nodes, node_steps))
+        trial = point(problem, here.theta + theta_step, moved(problem, here.nodes, node_steps))
         fall = equations.cost - cost(problem, trial, weights, windows)
         accepted = fall > 0
         if accepted:
@@ -152,6 +152,7 @@ def _predicted(equations: Normal, step: np.ndarray, moves: np.ndarray) -> float:
     return float(-(equations.gradient @ step + np.sum(g * moves) + along / 2))
 
 
-def _moved(problem: Problem, nodes: Nodes, moves: Float[np.ndarray, "stretches nx"]) -> Nodes:
+def moved(problem: Problem, nodes: Nodes, moves: Float[np.ndarray, "stretches nx"]) -> Nodes:
+    """First states after small moves."""
     nv = nodes.v.shape[1]
     return Nodes(problem.moved(nodes.q, moves[:, :nv]), nodes.v + moves[:, nv:])
