@@ -60,8 +60,8 @@ def stepping(simulator):
         bodies = dataclasses.replace(model.bodies, mass=model.bodies.mass + mass)
         changed = eqx.tree_at(lambda s: (s.model.geoms, s.model.bodies), simulator, (geoms, bodies))
         if isinstance(simulator.contact, ContactCompliant):
-            stiffness = jnp.asarray(simulator.contact.stiffness) * (1 + last[0])
-            changed = eqx.tree_at(lambda s: s.contact.stiffness, changed, stiffness)
+            stiffness = jnp.asarray(model.geoms.contact_stiffness) * (1 + last[0])
+            changed = eqx.tree_at(lambda s: s.model.geoms.contact_stiffness, changed, stiffness)
         else:
             changed = eqx.tree_at(lambda s: s.model.gravity, changed, jnp.asarray(model.gravity) * (1 + last[0]))
         state, _ = changed.step(State(integrate(model, q, dq), v + dv, jnp.zeros(())), 3.0 + command)

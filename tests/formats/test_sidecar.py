@@ -125,3 +125,14 @@ def test_mistakes_are_one_sentence(robot, content, message):
         load(robot)
     assert "leg.urdf.truesim.json" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_compliance_of_contact_comes_back(tmp_path):
+    """Stiffness, damping and the rest of a geom's compliant contact go to the sidecar, number by number."""
+    path = tmp_path / "ball.xml"
+    path.write_text('<mujoco><worldbody><body><freejoint/><geom name="ball" size=".1"/></body></worldbody></mujoco>')
+    values = {"contact_stiffness": 3e4, "contact_damping": 2e3, "contact_exponent": 1.2, "transition_speed": 0.02}
+    values = {f"geoms/ball.{field}": value for field, value in values.items()} | {"geoms/ball.breakaway": 1.3}
+    save(changed(load(path), values), path)
+    assert json.loads(sidecar_path(path).read_text())["parameters"] == values
+    assert {name: float(paths.read(load(path), name)) for name in values} == values

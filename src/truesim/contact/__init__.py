@@ -2,7 +2,7 @@
 
 from truesim.contact.base import AbstractContact, ContactReport
 from truesim.contact.complementarity import ContactComplementarity
-from truesim.contact.compliant import ContactCompliant
+from truesim.contact.compliant import ContactCompliant, with_compliance
 from truesim.contact.detection import ContactPoints, Detector
 from truesim.contact.friction_laws import AnderssonFriction, BrownFriction, CoulombFriction, HollarsFriction
 from truesim.numerics.cones import EllipticCone, PolyhedralCone
@@ -20,4 +20,5 @@ __all__ = [
     "EllipticCone",
     "HollarsFriction",
     "PolyhedralCone",
+    "with_compliance",
 ]

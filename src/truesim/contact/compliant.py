@@ -13,9 +13,9 @@ from truesim.contact.base import AbstractContact, ContactReport, Motion, Weights
 from truesim.contact.detection import ContactPoints, Detector
 from truesim.contact.friction_laws import STILL, AbstractFrictionLaw, BrownFriction
 from truesim.contact.rows import contact_rows
+from truesim.core.errors import unknown_name
 from truesim.core.typing import Array, Float
-from truesim.model.model import Model
-from truesim.model.quantity import quantity
+from truesim.model.model import COMPLIANCE, Model
 
 SHALLOWEST = 1e-12
 """Overlap below which there is no force [m]."""
@@ -24,54 +24,22 @@ SHALLOWEST = 1e-12
 class ContactCompliant(AbstractContact):
     """Contact as a force of overlap and slip; a pair takes the mean of its two geoms' numbers."""
 
-    stiffness: Float[Array, "geoms"] = quantity("N/m^n")
-    """k: force per depth to the power of `exponent`."""
-    damping: Float[Array, "geoms"] = quantity("N s/m^(n+1)")
-    """d: growth of the stiffness with the speed of approach."""
-    exponent: Float[Array, "geoms"] = quantity("1")
-    """n: 3/2 for round bodies (Hertz), 1 for flat ones."""
-    transition: Float[Array, "geoms"] = quantity("m/s")
-    """Speed of slip at which friction is developed; smaller is sharper."""
-    breakaway: Float[Array, "geoms"] = quantity("1")
-    """Friction at the onset of motion, in parts of the friction in motion."""
-    names: tuple[str, ...] = eqx.field(static=True)
     friction_law: AbstractFrictionLaw
     detector: Detector
 
     @classmethod
     def of(
-        cls,
-        model: Model,
-        *,
-        stiffness: float = 1e5,
-        damping: float = 1e5,
-        exponent: float = 1.5,
-        transition: float = 0.01,
-        friction_law: AbstractFrictionLaw | None = None,
-        capacity: int | None = None,
+        cls, model: Model, *, friction_law: AbstractFrictionLaw | None = None, capacity: int | None = None
     ) -> "ContactCompliant":
-        """The same numbers for all geoms.
+        """Contacts of all pairs that the file lets touch; their stiffness and so on stand in the model's geoms.
 
         Args:
             model: The robot.
-            stiffness: k [N/m^n].
-            damping: d [N s/m^(n+1)].
-            exponent: n.
-            transition: Speed of slip at which friction is developed [m/s].
             friction_law: `BrownFriction()` unless another is given.
             capacity: Largest number of contact points; room for all unless given.
         """
-        n = len(model.geoms.names)
-        return cls(
-            stiffness=np.full(n, stiffness),
-            damping=np.full(n, damping),
-            exponent=np.full(n, exponent),
-            transition=np.full(n, transition),
-            breakaway=np.ones(n),
-            names=model.geoms.names,
-            friction_law=BrownFriction() if friction_law is None else friction_law,
-            detector=Detector.of(model, capacity),
-        )
+        law = BrownFriction() if friction_law is None else friction_law
+        return cls(friction_law=law, detector=Detector.of(model, capacity))
 
     @property
     def treats_joints(self) -> bool:
@@ -97,10 +65,11 @@ class ContactCompliant(AbstractContact):
         points = self.detector(model, q)
         rows = contact_rows(model, q, self.detector, points)
         tangent, friction = rows.tangent[:, :2], rows.friction[:, :2]
-        normal = self.normal_force(points, -rows.normal @ v)
+        normal = self.normal_force(model, points, -rows.normal @ v)
         slip = tangent @ v
         speed = jnp.sqrt(jnp.sum(slip**2, axis=1) + STILL**2)
-        transition, breakaway = (self._of_points(x, points) for x in (self.transition, self.breakaway))
+        geoms = model.geoms
+        transition, breakaway = (self._of_points(x, points) for x in (geoms.transition_speed, geoms.breakaway))
         level = self.friction_law.level(speed, transition, breakaway)
         rubbing = -friction * (normal * level / speed)[:, None] * slip
         total = rows.normal.T @ normal + jnp.einsum("pdn,pd->n", tangent, rubbing)
@@ -116,9 +85,13 @@ class ContactCompliant(AbstractContact):
         )
         return total, report
 
-    def normal_force(self, points: ContactPoints, approach: Float[Array, "points"]) -> Float[Array, "points"]:
+    def normal_force(
+        self, model: Model, points: ContactPoints, approach: Float[Array, "points"]
+    ) -> Float[Array, "points"]:
         """`x^n max(k + d s, 0)` for the overlap x and the speed of approach s [N]."""
-        k, d, n = (self._of_points(x, points) for x in (self.stiffness, self.damping, self.exponent))
+        geoms = model.geoms
+        numbers = (geoms.contact_stiffness, geoms.contact_damping, geoms.contact_exponent)
+        k, d, n = (self._of_points(x, points) for x in numbers)
         touching = points.distance < -SHALLOWEST
         depth = jnp.where(touching, -points.distance, 1.0)
         return jnp.where(touching, depth**n * jnp.maximum(k + d * approach, 0.0), 0.0)
@@ -129,3 +102,13 @@ class ContactCompliant(AbstractContact):
         values = jnp.asarray(of_geoms)
         of_pairs = (values[first] + values[second]) / 2
         return of_pairs[points.pair if self.detector.culls else self.detector.pair_of_point()]
+
+
+def with_compliance(model: Model, **numbers: float) -> Model:
+    """The model with the same numbers for all geoms, by field: `contact_stiffness=1e4` [SI units]."""
+    for field, value in numbers.items():
+        if field not in COMPLIANCE:
+            raise unknown_name("number of compliant contact", field, COMPLIANCE)
+        everywhere = np.full(len(model.geoms.names), value)
+        model = eqx.tree_at(lambda m, field=field: getattr(m.geoms, field), model, everywhere)
+    return model

@@ -20,7 +20,7 @@ from truesim.formats.supported import (
 )
 from truesim.model.actuators import AFFINE, NUMBERS, Actuators
 from truesim.model.kinds import FIXED
-from truesim.model.model import Bodies, Geoms, Joints, Mesh, Model, Options, Sites
+from truesim.model.model import COMPLIANCE, Bodies, Geoms, Joints, Mesh, Model, Options, Sites
 from truesim.model.sensors import Sensor, Sensors
 from truesim.model.source import Finding, Source
 from truesim.model.topology import Link, Topology
@@ -210,6 +210,7 @@ def _geoms(m: mujoco.MjModel) -> Geoms:
         size=m.geom_size.copy(),
         friction=m.geom_friction.copy(),
         restitution=np.zeros(m.ngeom),
+        **{field: np.full(m.ngeom, value) for field, value in COMPLIANCE.items()},
         margin=m.geom_margin.copy(),
         gap=m.geom_gap.copy(),
         solref=m.geom_solref.copy(),

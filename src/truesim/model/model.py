@@ -108,6 +108,16 @@ class Mesh:
     """Vertex indices of each triangle, shape (m, 3)."""
 
 
+COMPLIANCE = {
+    "contact_stiffness": 1e5,
+    "contact_damping": 1e5,
+    "contact_exponent": 1.5,
+    "transition_speed": 0.01,
+    "breakaway": 1.0,
+}
+"""Numbers of compliant contact, which no robot file holds, and their values unless the sidecar has others."""
+
+
 class Geoms(eqx.Module):
     """Shapes fixed to bodies, for contact and drawing."""
 
@@ -120,7 +130,17 @@ class Geoms(eqx.Module):
     friction: Float[Array, "geoms 3"] = quantity("1")
     """Sliding, torsional and rolling friction."""
     restitution: Float[Array, "geoms"] = quantity("1")
-    """Speed of separation after an impact, in parts of the speed of approach."""
+    """Speed of separation after an impact, in parts of the speed of approach (rigid contact)."""
+    contact_stiffness: Float[Array, "geoms"] = quantity("N/m^n")
+    """Force per depth of overlap to the power of `contact_exponent` (compliant contact)."""
+    contact_damping: Float[Array, "geoms"] = quantity("N s/m^(n+1)")
+    """Growth of the stiffness with the speed of approach (compliant contact)."""
+    contact_exponent: Float[Array, "geoms"] = quantity("1")
+    """n: 3/2 for round bodies (Hertz), 1 for flat ones (compliant contact)."""
+    transition_speed: Float[Array, "geoms"] = quantity("m/s")
+    """Speed of slip at which friction is developed; smaller is sharper (compliant contact)."""
+    breakaway: Float[Array, "geoms"] = quantity("1")
+    """Friction at the onset of slip, in parts of the friction in motion (compliant contact)."""
     margin: Float[Array, "geoms"] = quantity("m")
     """Distance at which contact is detected."""
     gap: Float[Array, "geoms"] = quantity("m")

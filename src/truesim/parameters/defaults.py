@@ -57,9 +57,10 @@ def _not_negative(scale: float, highest: float | None = None) -> Rule:
     """A number that may be zero but not negative."""
 
     def rule(start: Value) -> Default:
-        size = np.where(start > 0, start, scale).max()
+        size = np.where(start > 0, start, scale)
         top = np.maximum(start, scale) * RATIO if highest is None else np.maximum(highest, start)
-        return Default(Linear(float(size), start.shape), np.zeros_like(start), top * np.ones_like(start))
+        each = size if start.shape else float(size)
+        return Default(Linear(each, start.shape), np.zeros_like(start), top * np.ones_like(start))
 
     return rule
 
@@ -71,6 +72,16 @@ def _positive(fallback: float) -> Rule:
         if start.shape or not start > 0:
             return _not_negative(fallback)(start)
         return Default(Positive(float(start)), start / RATIO, start * RATIO)
+
+    return rule
+
+
+def _between(low: float, high: float) -> Rule:
+    """A number between two others, or between them and its start."""
+
+    def rule(start: Value) -> Default:
+        size = max(1.0, float(np.max(np.abs(start), initial=0.0)))
+        return Default(Linear(size, start.shape), np.minimum(low, start), np.maximum(high, start))
 
     return rule
 
@@ -113,6 +124,13 @@ RULES: dict[str, Rule] = {
     ),
     "kd": _not_negative(0.1),
     "viscous": _not_negative(0.01),
+    "friction": _positive(0.5),
+    "restitution": _between(0.0, 1.0),
+    "contact_stiffness": _positive(1e4),
+    "contact_damping": _positive(1e4),
+    "contact_exponent": _between(1.0, 3.0),
+    "transition_speed": _positive(0.01),
+    "breakaway": _between(1.0, 5.0),
 }
 """Rule of each field; a field without one is linear with a scale of 1."""
 

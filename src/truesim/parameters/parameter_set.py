@@ -12,13 +12,15 @@ import numpy as np
 from truesim.core.errors import TruesimError, unknown_name
 from truesim.core.typing import Array, Float
 from truesim.model import paths
-from truesim.model.model import Model
+from truesim.model.model import COMPLIANCE, Model
 from truesim.parameters.defaults import default
 from truesim.parameters.parameter import ELEMENT, Parameter, Target, read, target, write
 
 NEVER = frozenset(
     {"range", "margin", "gap", "size", "gear", "control_range", "force_range", "friction", "gain_slope", "ref"}
-) | frozenset({"solref", "solimp", "solreffriction", "solimpfriction", "solreflimit", "solimplimit"})
+    | {"solref", "solimp", "solreffriction", "solimpfriction", "solreflimit", "solimplimit"}
+    | {"restitution", *COMPLIANCE}
+)
 """Fields that `*` does not stand for; name them to free them."""
 
 INSIDE = 0.01

@@ -42,7 +42,8 @@ class AbstractTransform(eqx.Module):
 class Linear(AbstractTransform):
     """`value = scale * coordinates`."""
 
-    scale: float
+    scale: float | Float[np.ndarray, "*shape"]
+    """One for all numbers, or one for each [SI units]."""
     shape: tuple[int, ...] = ()
 
     @property
@@ -56,7 +57,7 @@ class Linear(AbstractTransform):
 
     def coordinates(self, value: Any) -> Float[np.ndarray, "size"]:
         """The value in units of the scale."""
-        return np.ravel(np.asarray(value, float)) / self.scale
+        return np.ravel(np.asarray(value, float) / self.scale)
 
 
 class Positive(AbstractTransform):
