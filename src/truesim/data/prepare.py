@@ -82,7 +82,7 @@ def _one_row_per_stamp(log: Log) -> Log:
 def _unwrap(columns: dict[str, np.ndarray], model: Model) -> list[Finding]:
     """Makes the angles of hinges continuous, in place."""
     notes = []
-    for name, joint in _hinge_columns(model):
+    for name, joint in hinge_columns(model):
         if name not in columns:
             continue
         known = columns[name][np.isfinite(columns[name])]
@@ -100,7 +100,7 @@ def _unwrap(columns: dict[str, np.ndarray], model: Model) -> list[Finding]:
     return notes
 
 
-def _hinge_columns(model: Model) -> list[tuple[str, int]]:
+def hinge_columns(model: Model) -> list[tuple[str, int]]:
     """Every column that holds the angle of a hinge, with its joint."""
     hinges = [joint for joint, kind in enumerate(model.joints.kinds) if kind == HINGE]
     own = [(joint_position_columns(model, joint)[0], joint) for joint in hinges]

@@ -68,7 +68,7 @@ def recording(log: Log, model: Model, channels: Sequence[Channel], inputs: Seque
         time=log.time,
         command=_filled(log.time, _stacked(log, commands)),
         measured=_filled(log.time, raw),
-        valid=np.stack([present[:, own].all(axis=1) for own in _sources(channels)], axis=1),
+        valid=np.stack([present[:, own].all(axis=1) for own in sources(channels)], axis=1),
         inputs=_filled(log.time, _stacked(log, inputs)),
         q=_filled(log.time, shown.q, np.asarray(reference_configuration(model), float)),
         v=_filled(log.time, shown.v),
@@ -77,7 +77,7 @@ def recording(log: Log, model: Model, channels: Sequence[Channel], inputs: Seque
     )
 
 
-def _sources(channels: Sequence[Channel]) -> list[list[int]]:
+def sources(channels: Sequence[Channel]) -> list[list[int]]:
     """For each row of the residual, the columns on whose presence it depends."""
     found, at = [], 0
     for channel in channels:

@@ -124,22 +124,30 @@ def _estimate(
     parameter: Parameter, value: np.ndarray, std: np.ndarray, unknown: np.ndarray, alike: Sequence[str]
 ) -> Estimate:
     std = std.reshape(value.shape)
-    if isinstance(parameter.transform, Positive):
-        ratio = np.exp(np.minimum(QUANTILE * std / value, 50.0))
-        low, high = value / ratio, value * ratio
-    else:
-        low, high = value - QUANTILE * std, value + QUANTILE * std
+    low, high = interval(parameter, value, std)
     return Estimate(
         path=parameter.name,
         unit=parameter.unit,
         start=parameter.start,
         value=value,
         std=std,
-        low=np.maximum(low, parameter.low),
-        high=np.minimum(high, parameter.high),
+        low=low,
+        high=high,
         bounds=(parameter.low, parameter.high),
         flags=(*_flags(parameter, value, std, unknown), *alike),
     )
+
+
+def interval(
+    parameter: Parameter, value: Float[np.ndarray, "..."], std: Float[np.ndarray, "..."]
+) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
+    """Ends of the 95 % interval within the parameter's bounds; logarithmic for positive quantities [SI units]."""
+    if isinstance(parameter.transform, Positive):
+        ratio = np.exp(np.minimum(QUANTILE * std / value, 50.0))
+        low, high = value / ratio, value * ratio
+    else:
+        low, high = value - QUANTILE * std, value + QUANTILE * std
+    return np.maximum(low, parameter.low), np.minimum(high, parameter.high)
 
 
 def _flags(parameter: Parameter, value: np.ndarray, std: np.ndarray, unknown: np.ndarray) -> list[str]:

@@ -1,0 +1,8 @@
+"""Identification while the robot runs: parameters with intervals after every chunk of a stream, and sudden changes."""
+
+from truesim.identify.online.chunks import Rejected, Sample
+from truesim.identify.online.recursion import Watching
+from truesim.identify.online.update import Change, Known, Update
+from truesim.identify.online.watcher import Watcher, watch
+
+__all__ = ["Change", "Known", "Rejected", "Sample", "Update", "Watcher", "Watching", "watch"]
