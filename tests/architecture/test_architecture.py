@@ -16,9 +16,9 @@ LINES_PER_FILE, LINES_PER_FUNCTION, ARGUMENTS, NAMES_AT_ROOT = 350, 60, 7, 20
 EXCEPTIONS: dict[str, int] = {}
 """Raised limits of lines, `path` or `path:function` to number, each with its reason on the same line."""
 MORE_ARGUMENTS = {
-    "cli/simulate.py:simulate": 11,  # every option of a command is an argument of its function
-    "cli/identify.py:identify": 20,  # the same
-    "cli/evaluate.py:evaluate": 8,  # the same
+    "cli/simulate.py:simulate": 13,  # every option of a command is an argument of its function
+    "cli/identify.py:identify": 22,  # the same
+    "cli/evaluate.py:evaluate": 10,  # the same
 }
 """Raised limits of arguments."""
 

@@ -15,6 +15,17 @@ Mapping = Annotated[
         "--mapping", help="File (TOML or JSON) that renames and scales the logs' own columns.", show_default=False
     ),
 ]
+Contact = Annotated[
+    str | None,
+    typer.Option(help="How bodies touch: none, rigid or compliant.", show_default=False, metavar="LAW"),
+]
+Barrier = Annotated[
+    float | None,
+    typer.Option(
+        help="Of rigid contact: 1e-4 to 1e-2 smooths gradients through contact events; the hardest if not given.",
+        show_default=False,
+    ),
+]
 Logs = Annotated[
     list[Path],
     typer.Argument(help="Logs of the robot: CSV, Parquet, NPZ, MCAP or ROS bag.", metavar="LOG…", show_default=False),

@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from truesim.cli.arguments import FloatingBase, Logs, Mapping, PerLogFile
+from truesim.cli.arguments import Barrier, Contact, FloatingBase, Logs, Mapping, PerLogFile
 from truesim.cli.readable import readable
+from truesim.contact.choose import NONE
 from truesim.core.errors import TruesimError
 from truesim.formats import load
 from truesim.identify.build import Options
@@ -32,6 +33,8 @@ def evaluate(
     ] = None,
     per_log: PerLogFile = None,
     mapping: Mapping = None,
+    contact: Contact = None,
+    barrier: Barrier = None,
     floating_base: FloatingBase = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -46,7 +49,13 @@ def evaluate(
     model = load(robot_file(fit_or_robot) if folder else fit_or_robot, floating_base=floating_base)
     table: PerLog = read_per_log(per_log) if per_log is not None else _known(options.get("per_log", {}), logs)
     recorded = readable(model, logs, mapping or options.get("mapping"))
-    found = open_loop(model, recorded, window=window, options=Options(per_log=table, channels=channel or ()))
+    said = Options(
+        per_log=table,
+        channels=channel or (),
+        contact=contact or options.get("contact", NONE),
+        barrier=barrier if contact or barrier else options.get("barrier"),
+    )
+    found = open_loop(model, recorded, window=window, options=said)
     if as_json:
         print(json.dumps({row: dataclasses.asdict(e) for row, e in found.items()}, indent=1))
     else:

@@ -10,10 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from truesim.cli import fit_options as given
-from truesim.cli.arguments import FloatingBase, Logs, Mapping, PerLogFile, Robot
+from truesim.cli.arguments import Barrier, Contact, FloatingBase, Logs, Mapping, PerLogFile, Robot
 from truesim.cli.pairs import laws, numbers, pairs
 from truesim.cli.progress import FitProgress, working
 from truesim.cli.readable import readable
+from truesim.contact.choose import NONE
 from truesim.core.errors import TruesimError
 from truesim.formats import load
 from truesim.identify.api import problems, resumed
@@ -42,6 +43,8 @@ def identify(
     prior: given.Prior = None,
     channel: given.Channel = None,
     law: given.Law = None,
+    contact: Contact = None,
+    barrier: Barrier = None,
     set_: given.Set = None,
     robust: given.Robust = 8.0,
     optimiser: given.Optimiser = "lm",
@@ -62,6 +65,8 @@ def identify(
         "prior": prior,
         "channel": channel,
         "law": law,
+        "contact": contact,
+        "barrier": barrier,
         "set": set_,
         "robust": robust,
         "optimizer": optimiser,
@@ -104,6 +109,8 @@ def _solved(model: Model, logs: list, holdout: list, request: Request, earlier: 
         priors=pairs(options["prior"], "MEAN:STD"),
         per_log=options["per_log"] or {},
         channels=options["channel"] or (),
+        contact=options["contact"] or NONE,
+        barrier=options["barrier"],
     )
     problem, other = problems(model, logs, request.free, holdout, said)
     if not len(problem.parameters):

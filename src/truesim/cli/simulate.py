@@ -11,7 +11,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from truesim.cli.arguments import FloatingBase, Mapping, Robot
+from truesim.cli.arguments import Barrier, Contact, FloatingBase, Mapping, Robot
+from truesim.contact import AbstractContact
+from truesim.contact.choose import NONE, contact_named
 from truesim.core.errors import TruesimError, unknown_name
 from truesim.core.results import RESULTS, message
 from truesim.data import Log, command_columns, position_columns, read_log, sensor_columns, velocity_columns, write_log
@@ -50,6 +52,8 @@ def simulate(
     smooth: Annotated[
         bool, typer.Option("--smooth", help="Smooth dry friction and limits instead of MuJoCo's law.")
     ] = False,
+    contact: Contact = None,
+    barrier: Barrier = None,
     floating_base: FloatingBase = False,
     force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
 ) -> None:
@@ -59,7 +63,10 @@ def simulate(
     if not out.resolve().parent.is_dir():
         raise TruesimError(f"There is no folder {out.parent} to write {out.name} into.")
     model = load(robot, floating_base=floating_base)
-    simulator = _simulator(model, timestep, integrator, smooth)
+    law = contact_named(model, contact or NONE, barrier=barrier)
+    if smooth and law is not None and law.treats_joints:
+        raise TruesimError("Rigid contact has its own dry friction and limits: give --smooth or --contact rigid.")
+    simulator = _simulator(model, timestep, integrator, smooth, law)
     steps = round(seconds / float(simulator.timestep))
     if steps < 1:
         raise TruesimError(f"--seconds {seconds:g} is shorter than one time step ({float(simulator.timestep):g} s).")
@@ -71,7 +78,9 @@ def simulate(
     _report(trajectory, out, done, steps)
 
 
-def _simulator(model: Model, timestep: float | None, integrator: str | None, smooth: bool) -> Simulator:
+def _simulator(
+    model: Model, timestep: float | None, integrator: str | None, smooth: bool, contact: AbstractContact | None
+) -> Simulator:
     if integrator is not None and integrator not in INTEGRATORS:
         raise unknown_name("integrator", integrator, INTEGRATORS)
     if timestep is not None and not timestep > 0:
@@ -81,6 +90,7 @@ def _simulator(model: Model, timestep: float | None, integrator: str | None, smo
         timestep=timestep,
         integrator=None if integrator is None else INTEGRATORS[integrator],
         joint_law=SmoothJointLaw.of(model) if smooth else None,
+        contact=contact,
     )
 
 

@@ -7,6 +7,8 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from truesim.contact import AbstractContact, ContactComplementarity
+from truesim.contact.choose import NONE, contact_named
 from truesim.core.errors import TruesimError
 from truesim.data import Log, command_columns, matching, prepared
 from truesim.identify.channels import known_channels, measured_channels
@@ -39,6 +41,10 @@ class Options:
     """What differs from log to log, by log name and path."""
     channels: Sequence[str] = ()
     """Patterns of measured channels to compare; all that make sense by default."""
+    contact: str = NONE
+    """Law of contact: `none`, `rigid` or `compliant`."""
+    barrier: float | None = None
+    """Of rigid contact: larger gives smoother gradients through contact events, the hardest unless given."""
 
 
 def build(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: Options | None = None) -> Problem:
@@ -48,7 +54,7 @@ def build(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: O
         model: The robot; its values are the start.
         logs: Recordings of it.
         patterns: Paths to free, such as `bodies/*.mass`.
-        options: Ties, bounds, priors, what differs from log to log, channels.
+        options: Ties, bounds, priors, what differs from log to log, channels, contact.
     """
     with jax.enable_x64(True):
         return _built(model, logs, patterns, options or Options())
@@ -73,7 +79,7 @@ def _built(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: 
     ahead = int(np.ceil(_longest_delay(model, parameters, known, "sensors") / step))
     recordings = tuple(dataclasses.replace(r, ahead=ahead) for r in recordings)
     return Problem(
-        simulator=_simulator(model, parameters, known, step),
+        simulator=_simulator(model, parameters, known, step, options),
         parameters=parameters,
         channels=compared,
         recordings=recordings,
@@ -94,20 +100,35 @@ def _check_columns(log: Log, model: Model) -> None:
         log.column(missing[0])
 
 
-def _simulator(model: Model, parameters: ParameterSet, known: Known, interval: float) -> Simulator:
+def _simulator(model: Model, parameters: ParameterSet, known: Known, interval: float, options: Options) -> Simulator:
     """The simulator of the model's file, with room for every friction and delay that may come to differ from zero."""
     varied = [t for p in parameters for t in p.targets] + [*known.targets, *known.inputs]
+    rough = _rough_joints(model, varied)
     usual = Simulator.of(model)
     steps = max(1, int(np.ceil(interval / float(usual.timestep) - 0.01)))
     longest = _longest_delay(model, parameters, known, "actuators") * usual.timestep * steps / interval
-    simulator = Simulator.of(model, max_delay=longest)
-    law = simulator.joint_law
-    if isinstance(law, MujocoJointLaw) and model.options.dry_friction:
-        rough = {t.path.index for t in varied if t.path.group == "joints" and t.path.field in ROUGH}
-        friction = tuple(sorted({*law.friction, *(joint for joint in rough if joint is not None)}))
-        law = MujocoJointLaw(friction, law.limits, law.safe_reference)
+    contact = _contact(model, options, [t.path.field for t in varied], rough)
+    simulator = Simulator.of(model, contact=contact, max_delay=longest)
+    law, elsewhere = simulator.joint_law, contact is not None and contact.treats_joints
+    if isinstance(law, MujocoJointLaw) and not elsewhere:
+        law = MujocoJointLaw(tuple(sorted({*law.friction, *rough})), law.limits, law.safe_reference)
         simulator = eqx.tree_at(lambda s: s.joint_law, simulator, law)
     return simulator
+
+
+def _rough_joints(model: Model, varied: Sequence[Target]) -> set[int]:
+    """Joints whose dry friction may come to differ from zero."""
+    places = [t.path for t in varied if t.path.group == "joints" and t.path.field in ROUGH]
+    return {path.index for path in places if path.index is not None} if model.options.dry_friction else set()
+
+
+def _contact(model: Model, options: Options, varied: Sequence[str], rough: set[int]) -> AbstractContact | None:
+    """The law of contact that was asked for, with room for restitution and dry friction if they may vary."""
+    bounces = True if "restitution" in varied else None
+    law = contact_named(model, options.contact, barrier=options.barrier, bounces=bounces)
+    if isinstance(law, ContactComplementarity):
+        return dataclasses.replace(law, friction=tuple(sorted({*law.friction, *rough})))
+    return law
 
 
 def _longest_delay(model: Model, parameters: ParameterSet, known: Known, group: str) -> float:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from truesim.contact.choose import described
 from truesim.core.errors import FileError, TruesimError
 from truesim.formats import save
 from truesim.identify.channels import predicted_values
@@ -136,7 +137,7 @@ def _document(fit: Fit, request: Request) -> dict[str, Any]:
         "windows": {"count": solution.windows.shape[0], "seconds": solution.window_seconds},
         "convergence": [{"iteration": h.iteration, "cost": h.cost, "step": h.step} for h in solution.history],
         "timing": {"compile_seconds": solution.compile_seconds, "solve_cpu_seconds": solution.solve_seconds},
-        "provenance": _provenance(request),
+        "provenance": _provenance(request) | {"contact": described(problem.simulator.contact)},
     }
 
 
@@ -147,13 +148,13 @@ def _units(problem: Problem) -> dict[str, str]:
 
 
 def _provenance(request: Request) -> dict[str, Any]:
-    def described(name: str) -> dict[str, str]:
+    def file(name: str) -> dict[str, str]:
         return {"file": name, "sha256": _digest(Path(name))}
 
     return {
-        "robot": described(request.robot),
-        "logs": [described(log) for log in request.logs],
-        "holdout": [described(log) for log in request.holdout],
+        "robot": file(request.robot),
+        "logs": [file(log) for log in request.logs],
+        "holdout": [file(log) for log in request.holdout],
         "request": {
             "free": list(request.free),
             "options": {k: v for k, v in request.options.items() if v not in (None, (), {}, [])},

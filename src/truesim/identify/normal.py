@@ -8,12 +8,14 @@ import dataclasses
 
 import numpy as np
 
-from truesim.core.typing import Float
+from truesim.core.typing import Bool, Float
 from truesim.identify.layout import Windows
 from truesim.identify.problem import Nodes, Problem
 from truesim.identify.shooting import Sensitivity, Shot
 from truesim.numerics.bordered import Chains
 
+STILL = 1e-7
+"""Standard deviation of what is guessed to rest, at the start of a window [m, rad, m/s or rad/s]."""
 ASTRAY = 1e4
 """Residual, in units of its noise, of a stretch whose simulation did not stay finite."""
 
@@ -78,8 +80,9 @@ def cost(problem: Problem, at: Point, weights: Weights, windows: Windows) -> flo
     k = weights.threshold
     squares = np.where(np.abs(r) <= k, r**2, 2 * k * np.abs(r) - k**2) if np.isfinite(k) else r**2
     c = _scaled_jumps(problem, at, weights, windows)
+    lifts = _lifts(problem, at, windows)
     beliefs, _ = problem.beliefs(at.theta)
-    return float(squares.sum() + (c**2).sum() + (beliefs**2).sum()) / 2
+    return float(squares.sum() + (c**2).sum() + (lifts**2).sum() + (beliefs**2).sum()) / 2
 
 
 def normal(problem: Problem, at: Point, weights: Weights, windows: Windows) -> Normal:
@@ -98,8 +101,9 @@ def normal(problem: Problem, at: Point, weights: Weights, windows: Windows) -> N
     own = columns.shape[1]
     D = H[:, own:, own:].copy()
     arrival = np.roll(allowed, 1, axis=0)  # jumps pull at the next stretch's first state too
-    D[:, np.arange(nx), np.arange(nx)] += arrival**2
-    gx = g[:, own:] - arrival * np.roll(c, 1, axis=0)
+    rest = np.where(_at_rest(problem, windows), 1 / STILL, 0.0)
+    D[:, np.arange(nx), np.arange(nx)] += arrival**2 + rest**2
+    gx = g[:, own:] - arrival * np.roll(c, 1, axis=0) + rest * _lifts(problem, at, windows)
     border = _spread(H[:, own:, :own], columns, p)
     border -= arrival[..., None] * np.roll(_spread(K[..., :own], columns, p), 1, axis=0)
     coupling = -K[..., own:].transpose(0, 2, 1) * allowed[:, None, :]
@@ -133,6 +137,18 @@ def weighted_jacobian(
 def _scaled_jumps(problem: Problem, at: Point, weights: Weights, windows: Windows) -> np.ndarray:
     c = np.where(windows.joined[:, None], jumps(problem, at) / weights.allowance, 0.0)
     return np.where(np.isfinite(c), np.clip(c, -ASTRAY, ASTRAY), ASTRAY)
+
+
+def _at_rest(problem: Problem, windows: Windows) -> Bool[np.ndarray, "stretches nx"]:
+    """Which numbers of first states are held where they were guessed: where windows begin."""
+    return problem.resting & (windows.place == 0)[:, None]
+
+
+def _lifts(problem: Problem, at: Point, windows: Windows) -> Float[np.ndarray, "stretches nx"]:
+    """Departures of first states from rest where that is guessed, over what is allowed."""
+    guess = problem.first_nodes()
+    moves = np.concatenate([problem.apart(at.nodes.q, guess.q), at.nodes.v - guess.v], axis=1)
+    return np.where(_at_rest(problem, windows), moves / STILL, 0.0)
 
 
 def _spread(blocks: np.ndarray, columns: np.ndarray, size: int) -> np.ndarray:

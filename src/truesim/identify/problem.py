@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from truesim import native
-from truesim.core.typing import Array, Float, Int
+from truesim.core.typing import Array, Bool, Float, Int
 from truesim.dynamics import difference, integrate
 from truesim.identify.channels import Channel, predicted_values
 from truesim.identify.layout import STRETCH, Layout, intervals_at, lay_out, past_commands, sampling_step
@@ -119,6 +119,18 @@ class Problem:
             q=np.stack([self.recordings[log].q[first] for log, first in at]),
             v=np.stack([self.recordings[log].v[first] for log, first in at]),
         )
+
+    @functools.cached_property
+    def resting(self) -> Bool[np.ndarray, "stretches nx"]:
+        """Which numbers of first states are taken to rest as guessed: with contact, those of which no log tells.
+
+        Bodies that touch lie on each other. A height or tilt that no sensor shows would otherwise be free to lift them.
+        """
+        guessed = np.zeros((len(self.recordings), self.simulator.model.nv), bool)
+        if self.simulator.contact is not None:
+            for k, recording in enumerate(self.recordings):
+                guessed[k] = False if recording.guessed is None else recording.guessed
+        return np.tile(guessed, 2)[self.layout.log]
 
     def differentiate(self, theta: Float[np.ndarray, "size"], nodes: Nodes) -> tuple[Shot, Sensitivity]:
         """All stretches with their derivatives; columns are those of one log's parameters, then of the first state."""

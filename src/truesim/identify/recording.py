@@ -42,6 +42,8 @@ class Recording:
     """Number of samples after each that delays of readings can look into."""
     hidden: bool = False
     """Whether positions of some joints were not measured, but only concluded from other sensors."""
+    guessed: Bool[np.ndarray, "nv"] | None = None
+    """Degrees of freedom of joints of which nothing is known: they are guessed to rest at their reference."""
 
 
 def recording(log: Log, model: Model, channels: Sequence[Channel], inputs: Sequence[str] = ()) -> Recording:
@@ -74,7 +76,16 @@ def recording(log: Log, model: Model, channels: Sequence[Channel], inputs: Seque
         v=_filled(log.time, shown.v),
         segments=tuple(_bounds(log, piece) for piece in pieces if len(piece.time) > 1),
         hidden=bool(unmeasured(log, model)),
+        guessed=_guessed(model, shown.q),
     )
+
+
+def _guessed(model: Model, q: Float[np.ndarray, "samples nq"]) -> Bool[np.ndarray, "nv"]:
+    """Degrees of freedom of joints of which no sample shows the position."""
+    unknown, guessed = ~np.isfinite(q).any(axis=0), np.zeros(model.nv, bool)
+    for link in model.topology.links:
+        guessed[link.v] = unknown[link.q].any()
+    return guessed
 
 
 def sources(channels: Sequence[Channel]) -> list[list[int]]:

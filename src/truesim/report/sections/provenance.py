@@ -40,6 +40,8 @@ class Provenance:
     window_seconds: float
     """Of the windows of the fit."""
     fingerprint: str
+    contact: str
+    """Law of contact, in words."""
 
 
 def provenance(document: Mapping[str, Any], folder: Path) -> Provenance:
@@ -59,6 +61,7 @@ def provenance(document: Mapping[str, Any], folder: Path) -> Provenance:
         windows=document["windows"]["count"],
         window_seconds=document["windows"]["seconds"],
         fingerprint=source["request"]["fingerprint"][:DIGITS],
+        contact=source.get("contact", "none"),
     )
 
 
