@@ -1,7 +1,6 @@
 """Lengths of two links: hopping finds them where one solve does not."""
 
 import numpy as np
-
 from experiments.two_link_lengths.__main__ import EXACT, alone, chains_best, errors, hopped, starts
 from experiments.two_link_lengths.pendulum import problem
 
