@@ -1,0 +1,111 @@
+"""Finds the lengths of a double pendulum from 10,000 starts, by one solve and by basin hopping from each.
+
+`python -m experiments.two_link_lengths [--out basins.svg]`. The table says how many starts lead to the truth, how long
+the study takes, and how many solves a second the lanes do beside a loop of `scipy.optimize.least_squares` over the same
+compiled residuals and derivatives.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from experiments.recorded import show
+from experiments.two_link_lengths.peer import scipy_solves
+from experiments.two_link_lengths.pendulum import HIGH, LOW, TRUTH, problem
+from experiments.two_link_lengths.picture import draw
+from truesim.core.typing import Float
+from truesim.identify.search import Found, Hopping, Residuals, Solve, basins_of_solves, hop
+
+GRID = 100
+"""Starts along each length."""
+EXACT = 1e-6
+"""Lengths that are this close to the truth are the truth [m]."""
+GOAL = 1e-14
+"""Cost below which a chain has nothing left to find [rad^2]."""
+THREADS = 2
+
+
+def starts(count: int = GRID) -> Float[np.ndarray, "starts 2"]:
+    """A grid of lengths between the bounds [m]."""
+    axis = np.linspace(LOW, HIGH, count)
+    return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+
+
+def alone(objective: Residuals, grid: Float[np.ndarray, "starts 2"]) -> Found:
+    """One solve from each start."""
+    return hop(objective, Hopping(chains=len(grid), solves=len(grid)), starts=grid)
+
+
+def hopped(objective: Residuals, grid: Float[np.ndarray, "starts 2"], seed: int = 0) -> Found:
+    """Basin hopping from each start until each chain has reached the goal."""
+    return hop(objective, Hopping(chains=len(grid), goal=GOAL, every=True, seed=seed), starts=grid)
+
+
+def chains_best(found: Found) -> list[Solve]:
+    """The best solve of every chain."""
+    best: dict[int, Solve] = {}
+    for solve in found.solves:
+        if solve.chain not in best or solve.cost < best[solve.chain].cost:
+            best[solve.chain] = solve
+    return [best[chain] for chain in sorted(best)]
+
+
+def errors(solves: list[Solve]) -> Float[np.ndarray, "solves"]:
+    """Largest error of a length [m]."""
+    return np.array([np.abs(solve.theta - TRUTH).max() for solve in solves])
+
+
+def picture(path: Path, single: Found, many: Found) -> None:
+    """Which basin one solve ends in, and how many solves hopping needs."""
+    found = basins_of_solves(single.solves, single.box.width)
+    ends = np.array([solve.theta for solve in single.solves])
+    basin = np.abs(ends[:, None] - found.theta[None]).max(axis=2).argmin(axis=1).reshape(GRID, GRID)
+    named = [f"({t[0]:.3g}, {t[1]:.3g}), cost {c:.2g}" for t, c in zip(found.theta, found.cost, strict=True)]
+    needed = np.array([solve.hop for solve in chains_best(many)]).reshape(GRID, GRID)
+    counts = ["1 solve", *(f"{k + 1} solves" for k in range(1, 7)), "8 or more"]
+    draw(
+        path,
+        [("Minimum that one solve finds", basin, named), ("Hopping to the truth", np.minimum(needed, 7), counts)],
+        LOW,
+        HIGH,
+    )
+
+
+def main() -> None:
+    """Runs the study and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("two_link_lengths.svg"), help="where to draw the basin map")
+    out = parser.parse_args().out
+    jax.config.update("jax_enable_x64", True)
+    begin = time.perf_counter()
+    objective, grid = problem(THREADS), starts()
+    single, many = alone(objective, grid), hopped(objective, grid)
+    study = time.perf_counter() - begin
+    rows = []
+    for name, found, best in (("one solve", single, list(single.solves)), ("hopping", many, chains_best(many))):
+        off = errors(best)
+        rows.append((name, f"{(off < EXACT).sum()} of {len(off)}", off.max(), len(found.solves), found.seconds))
+    header = ("from each start", f"truth to {EXACT:g} m", "largest error [m]", "solves", "seconds")
+    show(f"Study of {len(grid)} starts on {THREADS} threads: {study:.1f} s, compilation included", header, rows)
+    one = problem(1)
+    ours, theirs = _rate(one, grid), scipy_solves(one, grid[:: len(grid) // 200])
+    show(
+        "Solves a second on one thread",
+        ("batched lanes", "scipy.optimize.least_squares", "ratio", "required"),
+        [(ours, theirs, ours / theirs, 20)],
+    )
+    picture(out, single, many)
+    print(f"Basin map in {out}.")
+
+
+def _rate(objective: Residuals, grid: Float[np.ndarray, "starts 2"]) -> float:
+    """Solves a second, the best of three runs after compilation."""
+    objective.equations(grid[:4])
+    return max(len(grid) / alone(objective, grid).seconds for _ in range(3))
+
+
+if __name__ == "__main__":
+    main()

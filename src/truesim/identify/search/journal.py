@@ -1,0 +1,72 @@
+"""The journal of a search: a file to which everything finished is appended, so that a killed run loses nothing of it.
+
+The first line says which search it is; each other line is one JSON record. A line that a kill cut short is dropped when
+the journal is opened again.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from truesim.core.errors import FileError, TruesimError
+
+SCHEMA = "truesim.search/1"
+
+
+class Journal:
+    """A file of records that only grows."""
+
+    def __init__(self, path: Path, fingerprint: str):
+        """Opens the file, or begins it.
+
+        Args:
+            path: The file.
+            fingerprint: Of the search; a file that belongs to another is refused.
+        """
+        self.path = path
+        self.records = _read(path, fingerprint)
+        self._file = path.open("ab")
+        if not self._file.tell():
+            self.append([{"schema": SCHEMA, "fingerprint": fingerprint}])
+
+    def append(self, records: Iterable[dict[str, Any]]) -> None:
+        """Adds records; they are in the hands of the operating system when this returns."""
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        self._file.write(text.encode())
+        self._file.flush()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+def fingerprint(*parts: Any) -> str:
+    """Equal for equal parts: arrays, numbers, text."""
+    said = [np.asarray(p).tolist() if isinstance(p, np.ndarray) else repr(p) for p in parts]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+
+def _read(path: Path, fingerprint: str) -> list[dict[str, Any]]:
+    """The records of a file, which is cut after its last whole line."""
+    if not path.exists():
+        return []
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
+        with path.open("rb+") as file:
+            file.truncate(len(whole))
+    try:
+        records = [json.loads(line) for line in whole.splitlines()]
+    except ValueError as error:
+        raise FileError(f"{path} is not the journal of a search: {error}.") from None
+    if not records:
+        return []
+    if not isinstance(records[0], dict) or records[0].get("schema") != SCHEMA:
+        raise FileError(f"{path} is not the journal of a search: its first line is not {SCHEMA}.")
+    if records[0]["fingerprint"] != fingerprint:
+        raise TruesimError(f"{path} belongs to another search; give another folder, or --force to begin anew.")
+    return records[1:]
