@@ -13,7 +13,7 @@ from tests.evaluation import evaluate
 from truesim import native
 from truesim.contact import ContactCompliant
 from truesim.dynamics import integrate
-from truesim.numerics import interior_point
+from truesim.numerics import central_path, interior_point
 from truesim.numerics.cones import EllipticCone
 from truesim.simulate import Simulator, State
 from truesim.spatial.rotation import quaternion_matrix
@@ -120,7 +120,7 @@ def test_implicit_derivatives_are_those_of_newton_steps():
     A = rng.normal(size=(n, n))
     normal, tangent = rng.normal(size=(3, n)), 0.5 * rng.normal(size=(3, 2, n))
     none, speed2 = np.zeros((0, n)), np.ones(3)
-    problem = interior_point.Problem(
+    problem = central_path.Problem(
         A @ A.T + n * np.eye(n), rng.normal(size=n), normal, np.array([0.0, 0.1, 2.0]), tangent, none, none,
         np.zeros(0), np.ones(3), speed2, np.zeros(0), np.zeros(0), np.zeros(0), np.asarray(1e-6),
     )  # fmt: skip
@@ -130,18 +130,18 @@ def test_implicit_derivatives_are_those_of_newton_steps():
 
     def residuals(problem, point):
         momentum = problem.inertia @ (point.velocity - problem.free)
-        return interior_point.residuals(problem, cone, point, problem.barrier, momentum)
+        return central_path.residuals(problem, cone, point, problem.barrier, momentum)
 
     def refined(free):
         changed, point = problem._replace(free=free), found.point
         for _ in range(2):
-            step = interior_point.newton(changed, cone, point)(residuals(changed, point))
+            step = central_path.newton(changed, cone, point)(residuals(changed, point))
             point = jax.tree.map(lambda x, dx: x + dx, point, step)
         return point.velocity
 
     def implicit(direction):
         change = jax.jvp(lambda f: residuals(problem._replace(free=f), found.point), (problem.free,), (direction,))[1]
-        return interior_point.newton(problem, cone, found.point)(change).velocity
+        return central_path.newton(problem, cone, found.point)(change).velocity
 
     value, unrolled = evaluate(lambda f: jax.jvp(refined, (f,), (direction,)), problem.free)
     np.testing.assert_allclose(value, found.point.velocity, rtol=1e-9)

@@ -31,6 +31,7 @@ class Comparison:
 
 
 _ours = partial(Task, "truesim.bench.ours")
+_contact = partial(Task, "truesim.bench.contact")
 _mujoco = partial(Task, "truesim.bench.peers.mujoco_c")
 _mjx = partial(Task, "truesim.bench.peers.mjx", double=False, limit=SLOW)
 _brax = partial(Task, "truesim.bench.peers.brax", double=False, limit=SLOW)
@@ -84,6 +85,48 @@ DERIVATIVES = (
         _pinocchio,
         "Pinocchio, empty call subtracted",
         5,
+    ),
+)
+CONTACT = (
+    Comparison(
+        "cube",
+        "cube resting on a plane, rigid contact, step, batch 1,024",
+        _contact("cube"),
+        _mujoco("resting cube"),
+        "MuJoCo C",
+        2,
+    ),
+    Comparison(
+        "standing",
+        "12-joint quadruped standing on four feet, rigid contact, step, batch 1,024",
+        _contact("quadruped"),
+        _mujoco("standing quadruped"),
+        "MuJoCo C",
+        2,
+    ),
+    Comparison(
+        "standing-compliant",
+        "12-joint quadruped standing on four feet, compliant contact, step, batch 1,024",
+        _contact("quadruped compliant"),
+        _mujoco("standing quadruped"),
+        "MuJoCo C",
+        10,
+    ),
+    Comparison(
+        "contact-gradient",
+        "gradient of a rollout of the standing quadruped, rigid contact, a step, against its forward pass",
+        _contact("gradient"),
+        _contact("loss"),
+        "our forward pass",
+        0.2,
+    ),
+    Comparison(
+        "chain",
+        "chain of lcp-physics hit by a ball, step, batch 1,024",
+        _contact("chain"),
+        15e-6,
+        "time allowed",
+        1,
     ),
 )
 THREADS = (
@@ -168,5 +211,5 @@ COMPILATION = (
     _compilation("step", 0.8, warm=True),
     _compilation("gradient", 3.0, warm=True),
 )
-COMPARISONS = {row.key: row for row in (*STEPS, *DERIVATIVES, *THREADS, *JAX_ENGINES, *COMPILATION)}
+COMPARISONS = {row.key: row for row in (*STEPS, *DERIVATIVES, *CONTACT, *THREADS, *JAX_ENGINES, *COMPILATION)}
 """All comparisons by key, in the order of the table."""

@@ -27,15 +27,15 @@ class Case:
     """A robot with random states, and functions of its inertial parameters, in the precision that JAX is set to."""
 
     def __init__(self, xml: str, batch: int):
-        self.simulator = _as_numpy(Simulator.of(loads(xml)))
+        self.simulator = as_numpy(Simulator.of(loads(xml)))
         model = self.simulator.model
         rng = np.random.default_rng(0)
         self.theta = _inertial(model)
-        self.state = _as_numpy(State.at_rest(model))
-        self.command = _as_numpy(np.zeros(model.nu))
+        self.state = as_numpy(State.at_rest(model))
+        self.command = as_numpy(np.zeros(model.nu))
         velocities = 0.1 * rng.normal(size=(batch, model.nv))
-        self.states = _as_numpy(State(np.tile(self.state.q, (batch, 1)), velocities, np.zeros(batch)))
-        self.commands = _as_numpy(rng.normal(size=(batch, model.nu)))
+        self.states = as_numpy(State(np.tile(self.state.q, (batch, 1)), velocities, np.zeros(batch)))
+        self.commands = as_numpy(rng.normal(size=(batch, model.nu)))
 
     def step(self, theta: Any, state: State, command: Any) -> State:
         """One time step."""
@@ -70,7 +70,7 @@ def _inertial(model: Model) -> tuple[Any, Any, Any]:
     return model.bodies.mass, model.bodies.com, model.bodies.inertia
 
 
-def _as_numpy(tree: Any) -> Any:
+def as_numpy(tree: Any) -> Any:
     """The same tree with NumPy arrays for leaves, its real numbers in the precision that JAX is set to."""
     real = jnp.zeros(()).dtype
 
@@ -88,7 +88,7 @@ def _timed(f: Callable, example: tuple, args: tuple, patience: float, threads: i
     return Measured(best_seconds(lambda: compiled[0](*args), patience), compilation)
 
 
-def _share(measured: Measured, units: int) -> Measured:
+def share(measured: Measured, units: int) -> Measured:
     """The time of one of so many units of work."""
     return Measured(measured.seconds / units, measured.compilation)
 
@@ -97,14 +97,14 @@ def step(xml: Callable[[], str], batch: int, patience: float) -> Measured:
     """A step, an instance of a batch."""
     case = Case(xml(), batch)
     example, args = (case.theta, case.state, case.command), (case.theta, case.states, case.commands)
-    return _share(_timed(case.step, example, args, patience), batch)
+    return share(_timed(case.step, example, args, patience), batch)
 
 
 def single_rollout(patience: float) -> Measured:
     """A step, one instance, in a rollout of a thousand."""
     case = Case(serial_arm_xml(), 1)
     args = case.theta, case.state, np.zeros((STEPS, 7))
-    return _share(_timed(case.positions, args, args, patience), STEPS)
+    return share(_timed(case.positions, args, args, patience), STEPS)
 
 
 @dataclass(frozen=True)
@@ -124,14 +124,14 @@ class Rollouts:
         commands = np.zeros((self.batch, self.steps, case.command.size), case.command.dtype)
         example, args = (case.theta, case.state, commands[0]), (case.theta, case.states, commands)
         measured = _timed(getattr(case, self.function), example, args, patience, self.threads)
-        return _share(measured, self.batch * self.steps)
+        return share(measured, self.batch * self.steps)
 
 
 def derivatives(patience: float, batch: int = 1024) -> Measured:
     """The acceleration and its derivatives, an instance of a batch."""
     case = Case(serial_arm_xml(), batch)
     example, args = (case.theta, *(np.zeros(7),) * 3), (case.theta, case.states.q, case.states.v, case.commands)
-    return _share(_timed(case.derivatives, example, args, patience), batch)
+    return share(_timed(case.derivatives, example, args, patience), batch)
 
 
 def compilation(function: str, patience: float) -> Measured:

@@ -62,6 +62,34 @@ def quadruped_xml(contact: bool = False) -> str:
     </worldbody><actuator>{motors}</actuator></mujoco>"""
 
 
+CROUCH = (0.0, 0.6, -1.2)
+"""Angles of a leg of the standing quadruped [rad]."""
+
+
+def standing_quadruped_xml() -> str:
+    """The quadruped on its four feet, in a crouch held by stiff servos; its feet may also touch each other."""
+    text = quadruped_xml(contact=True).replace("<motor ", '<position kp="400" kv="8" ')
+    return text.replace("<option ", '<option integrator="implicitfast" ')
+
+
+def chain_xml(links: int = 10) -> str:
+    """The scene of lcp-physics: a ball hits a hanging chain of bars, all in a plane, in its units of pixels.
+
+    Bars of 20 by 60 hang 50 below each other, 0.7 heavy each; the ball of radius 20 bounces without loss.
+    """
+    body = ""
+    for i in reversed(range(links)):
+        place = "300 0 -30" if i == 0 else f"0 0 {-45 if i == 1 else -50}"
+        centre = -20 if i == 0 else -25
+        body = (
+            f'<body name="link{i}" pos="{place}"><joint axis="0 1 0"/>'
+            f'<geom name="link{i}" type="box" pos="0 0 {centre}" size="10 10 30" mass="0.7" contype="2"/>{body}</body>'
+        )
+    return f"""<mujoco><option timestep="{1 / 30}" gravity="0 0 -100"/><worldbody>{body}
+    <body name="ball" pos="50 0 -500"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/>
+      <joint axis="0 1 0"/><geom name="ball" size="20" mass="1" conaffinity="2"/></body></worldbody></mujoco>"""
+
+
 def cube_xml() -> str:
     """A cube on a plane, as MJCF."""
     return """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 0.1"/>

@@ -8,6 +8,8 @@ import equinox as eqx
 from truesim.contact.detection import Detector
 from truesim.core.typing import Array, Bool, Float, Int
 from truesim.model.model import Model
+from truesim.numerics.central_path import Impulses
+from truesim.numerics.interior_point import Before
 
 
 class Weights(NamedTuple):
@@ -33,6 +35,8 @@ class Motion(NamedTuple):
     added_inertia: Float[Array, "nv"] | None
     """What the integrator added to the mass matrix."""
     timestep: Float[Array, ""]
+    before: Before | None = None
+    """Velocity and impulses of the step before, from which the search for this one's may start."""
 
 
 class ContactReport(NamedTuple):
@@ -60,6 +64,8 @@ class Response(NamedTuple):
     """Configuration at its end."""
     impulse: Float[Array, "nv"]
     """Generalised impulse of all constraints [N m s or N s]."""
+    impulses: Impulses | None
+    """Those of each constraint [N s or N m s]; None if those of the step before were not given."""
     report: ContactReport
 
 
@@ -81,6 +87,10 @@ class AbstractContact(eqx.Module):
     @abc.abstractmethod
     def weights(self, model: Model) -> Weights | None:
         """What the law needs that follows from the parameters alone."""
+
+    @abc.abstractmethod
+    def no_impulses(self, model: Model) -> Impulses | None:
+        """What to give the first step for the impulses of the one before; None if the law makes no use of them."""
 
     @abc.abstractmethod
     def force(

@@ -18,6 +18,10 @@ COMPLIANCE = 1e-10
 """Compliance of the projection, in parts of the inverse inertia of a row: what it leaves open in one step."""
 
 
+EQUALITY_ROWS = {"connect": 3, "weld": 6, "joint": 1}
+"""Number of rows of each kind of equality."""
+
+
 class Closure(NamedTuple):
     """Rows of equality constraints."""
 

@@ -15,18 +15,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from truesim.contact.base import AbstractContact, ContactReport, Motion, Response, Weights
-from truesim.contact.closure import closed, closure
+from truesim.contact.closure import EQUALITY_ROWS, closed, closure
 from truesim.contact.detection import ContactPoints, Detector
 from truesim.contact.rows import ContactRows, contact_rows, dry_rows, limit_rows
 from truesim.contact.weights import reference_weights
 from truesim.core.errors import TruesimError
-from truesim.core.typing import Array, Float
-from truesim.dynamics import inertia_forces, integrate, mass_matrix
-from truesim.model.kinds import FREE
+from truesim.core.typing import Array, Bool, Float
+from truesim.dynamics import carriers, inertia_forces, integrate, mass_matrix
+from truesim.model.kinds import BALL, FREE
 from truesim.model.model import Model
-from truesim.numerics import dense, interior_point
+from truesim.numerics import central_path, dense, few_rows
+from truesim.numerics.central_path import Impulses, Problem
 from truesim.numerics.cones import AbstractCone, EllipticCone, PolyhedralCone
-from truesim.numerics.interior_point import Problem, Solution
+from truesim.numerics.interior_point import Before, Solution
 
 HARDEST = 2e-9
 """Barrier at which contact is rigid up to the precision of float64."""
@@ -121,20 +122,48 @@ class ContactComplementarity(AbstractContact):
         limits = limit_rows(model, self.limits, motion.q)
         aims = _aims(self, jnp.concatenate([points.distance, limits.distance]), motion.timestep)
         problem = _problem(self, model, weights, (points, rows, limits), motion)._replace(offset=aims.offset)
-        solution = _solved((model, motion.q, motion.added_inertia, problem), self.cone)
+        few = _lone_rows(model, self.detector, len(problem.offset))
+        inputs = model, motion.q, motion.added_inertia, problem
+        solution = _solved(inputs, self.cone, few, motion.before, jnp.zeros((), bool))
         if self.bounces:
-            aims = _bouncing(self, model, points, aims, -rows.normal @ motion.v, motion.timestep)
-            bouncing = problem._replace(offset=aims.offset)
-            elastic = _solved((model, motion.q, motion.added_inertia, bouncing), self.cone)
-            solution = _passive(model, motion, solution, elastic)
+            solution, aims = self._bounced(inputs, motion, (points, rows), solution, aims)
         v = solution.point.velocity
         loads = solution.point.normal / solution.point.slack
         rate = motion.rate + v - motion.v + _shifted((model, motion.q, problem.normal, loads, aims.shift))
         q = integrate(model, motion.q, motion.timestep * rate)
         if model.equalities.names:
             q = closed(model, q, mass_matrix(model, motion.q), weights.equalities)
-        impulse = interior_point.impulse(problem, self.cone, solution.point)
-        return Response(v, q, impulse, self._report(points, rows, solution, motion.timestep))
+        impulse = central_path.impulse(problem, self.cone, solution.point)
+        kept = None if motion.before is None else central_path.impulses(solution.point)
+        return Response(v, q, impulse, kept, self._report(points, rows, solution, motion.timestep))
+
+    def no_impulses(self, model: Model) -> Impulses | None:
+        """Zeros, which are not known impulses; None where culling gives rows no fixed place."""
+        if self.detector.culls:
+            return None
+        d = max((pair.dimension for pair in self.detector.pairs), default=1) - 1
+        points, equalities = self.detector.capacity, sum(EQUALITY_ROWS[kind] for kind in model.equalities.kinds)
+        limits = sum(1 if model.joints.kinds[j] == BALL else 2 for j in self.limits)
+        return Impulses(
+            normal=jnp.zeros(points + limits),
+            friction=jnp.zeros((points if d else 0, self.cone.coordinates(d or 2))),
+            dry=jnp.zeros((len(dry_rows(model, self.friction)[1]), 1)),
+            equal=jnp.zeros(equalities),
+        )
+
+    def _bounced(
+        self, inputs: tuple, motion: Motion, contacts: tuple, plastic: Solution, aims: "Aims"
+    ) -> tuple[Solution, "Aims"]:
+        """The solution with restitution, where any impact bounces."""
+        (model, _, _, problem), (points, rows) = inputs, contacts
+        after, hits = _bouncing(self, model, points, aims, -rows.normal @ motion.v, motion.timestep)
+        few = _lone_rows(model, self.detector, len(problem.offset))
+        before = plastic.point.velocity, central_path.impulses(plastic.point)
+        bouncing = (*inputs[:3], problem._replace(offset=after.offset))
+        elastic = _solved(bouncing, self.cone, few, before, ~hits)
+        return jax.tree.map(
+            lambda x, y: jnp.where(hits, x, y), _passive(model, motion, plastic, elastic), plastic
+        ), after
 
     def _report(self, points: ContactPoints, rows: ContactRows, solution: Solution, timestep: Array) -> ContactReport:
         count, point = points.distance.shape[0], solution.point
@@ -178,8 +207,8 @@ def _aims(contact: ContactComplementarity, distance: Array, timestep: Array) -> 
 
 def _bouncing(
     contact: ContactComplementarity, model: Model, points: ContactPoints, aims: Aims, approach: Array, dt: Array
-) -> Aims:
-    """Impacts leave at restitution times the speed of approach.
+) -> tuple[Aims, Bool[Array, ""]]:
+    """Impacts leave at restitution times the speed of approach; and whether there are any.
 
     An impact at distance d and speed a happens `d / a` into the step: it ends at the height `e (a dt - d)` although
     it leaves with the velocity `e a`.
@@ -188,7 +217,8 @@ def _bouncing(
     hits = (approach > contact.bounce_speed + 2 * fall) & (points.distance < approach * dt) & (e > 0)
     shift = jnp.where(points.distance > 0, -(1 + e) * points.distance / dt, aims.shift[:count])
     offset, shift = jnp.where(hits, -e * approach, aims.offset[:count]), jnp.where(hits, shift, aims.shift[:count])
-    return Aims(jnp.concatenate([offset, aims.offset[count:]]), jnp.concatenate([shift, aims.shift[count:]]))
+    offset, shift = jnp.concatenate([offset, aims.offset[count:]]), jnp.concatenate([shift, aims.shift[count:]])
+    return Aims(offset, shift), jnp.any(hits)
 
 
 def _problem(
@@ -224,36 +254,48 @@ def _problem(
     )
 
 
+def _lone_rows(model: Model, detector: Detector, count: int) -> tuple[int, ...]:
+    """One-sided rows that join no two bodies that move by themselves: contacts with the world, and limits."""
+    pairs = [[carriers(model, model.geoms.bodies[g]).any() for g in pair.geoms] for pair in detector.pairs]
+    joining = np.zeros(count, dtype=bool)
+    of_pairs = np.all(np.array(pairs, dtype=bool).reshape(-1, 2), axis=1)
+    joining[: detector.capacity] = True if detector.culls else of_pairs[detector.pair_of_point()]
+    return tuple(int(row) for row in np.flatnonzero(~joining))
+
+
 def _inertia(model: Model, q: Array, added: Array | None) -> Float[Array, "nv nv"]:
     M = mass_matrix(model, q)
     return M if added is None else M + jnp.diag(added)
 
 
 @eqx.filter_custom_jvp
-def _solved(inputs: tuple, cone: AbstractCone) -> Solution:
-    """The solution of a problem with the mass matrix of a model."""
+def _solved(
+    inputs: tuple, cone: AbstractCone, few: tuple[int, ...], before: Before | None, skip: Bool[Array, ""]
+) -> Solution:
+    """The solution of a problem with the mass matrix of a model; see `few_rows.search`."""
     model, q, added, problem = inputs
-    return interior_point.search(problem._replace(inertia=_inertia(model, q, added)), cone)
+    problem = problem._replace(inertia=_inertia(model, q, added))
+    return few_rows.search(problem, cone, np.array(few, dtype=int), before, skip)
 
 
 @_solved.def_jvp
 def _solved_jvp(primals: tuple, tangents: tuple) -> tuple[Solution, Solution]:
     """The implicit function theorem: one Newton step on the residuals' derivatives at the solution."""
-    (inputs, cone), (perturbations, _) = primals, tangents
-    solution = _solved(inputs, cone)
+    (inputs, cone, few, before, skip), (perturbations, *_) = primals, tangents
+    solution = _solved(inputs, cone, few, before, skip)
     point = solution.point
     model, q, added, problem = inputs
 
-    def residuals(inputs: tuple) -> interior_point.Point:
+    def residuals(inputs: tuple) -> central_path.Point:
         model, q, added, problem = inputs
         gained = point.velocity - problem.free
         momentum = inertia_forces(model, q, gained)
         momentum = momentum if added is None else momentum + added * gained
-        return interior_point.residuals(problem, cone, point, problem.barrier, momentum)
+        return central_path.residuals(problem, cone, point, problem.barrier, momentum)
 
     at_solution, changed = eqx.filter_jvp(residuals, (inputs,), (perturbations,))
     changed = jax.tree.map(lambda r, dr: jnp.zeros_like(r) if dr is None else dr, at_solution, changed)
-    step = interior_point.newton(problem._replace(inertia=_inertia(model, q, added)), cone, point)
+    step = central_path.newton(problem._replace(inertia=_inertia(model, q, added)), cone, point)
     return solution, Solution(step(changed), None, None)
 
 

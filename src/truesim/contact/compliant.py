@@ -55,6 +55,9 @@ class ContactCompliant(AbstractContact):
         """Nothing."""
         return None
 
+    def no_impulses(self, model: Model) -> None:
+        """No impulses."""
+
     def respond(self, model: Model, weights: Weights | None, motion: Motion) -> None:
         """No impulses."""
 

@@ -16,6 +16,9 @@ import numpy as np
 
 from truesim.core.typing import Array, Float
 
+WITHIN = 0.99
+"""Part of the way to the cone's boundary at which a search from known forces starts at most."""
+
 
 class Slip(NamedTuple):
     """State, residual or step of many cones."""
@@ -38,8 +41,18 @@ class AbstractCone(eqx.Module):
     """The set of forces that friction can exert."""
 
     @abc.abstractmethod
+    def coordinates(self, d: int) -> int:
+        """Number of coordinates of a force along d directions of slip."""
+
+    @abc.abstractmethod
     def start(self, bound: Float[Array, "c"], u: Float[Array, "c d"], kappa: Float[Array, "c"]) -> Slip:
         """A state inside the cone near the solution for this barrier."""
+
+    @abc.abstractmethod
+    def resume(
+        self, force: Float[Array, "c m"], bound: Float[Array, "c"], u: Float[Array, "c d"], kappa: Float[Array, "c"]
+    ) -> Slip:
+        """A state inside the cone near a force, with products of about this barrier."""
 
     @abc.abstractmethod
     def force(self, slip: Slip) -> Float[Array, "c d"]:
@@ -83,11 +96,24 @@ class EllipticCone(AbstractCone):
     (speed, u). Eliminated, `f = -bound u / speed` with `speed = (w + sqrt(w^2 + 4 |u|^2)) / 2`, `w = kappa / bound`.
     """
 
+    def coordinates(self, d: int) -> int:
+        """One along each."""
+        return d
+
     def start(self, bound: Float[Array, "c"], u: Float[Array, "c d"], kappa: Float[Array, "c"]) -> Slip:
         """The solution for this slip and barrier."""
         width = kappa / bound
         speed = (width + jnp.sqrt(width**2 + 4 * _dot(u, u))) / 2
         return Slip(-(bound / speed)[:, None] * u, speed)
+
+    def resume(
+        self, force: Float[Array, "c m"], bound: Float[Array, "c"], u: Float[Array, "c d"], kappa: Float[Array, "c"]
+    ) -> Slip:
+        """The force, or its direction where it is too large; the speed is above that of the slip."""
+        size = jnp.sqrt(_dot(force, force) + jnp.finfo(force.dtype).tiny)
+        force = force * jnp.minimum(1.0, WITHIN * bound / size)[:, None]
+        still = kappa * bound / (bound**2 - _dot(force, force))
+        return Slip(force, jnp.maximum(still, kappa / bound + jnp.sqrt(_dot(u, u)) / WITHIN))
 
     def force(self, slip: Slip) -> Float[Array, "c d"]:
         """The coordinates themselves."""
@@ -154,6 +180,10 @@ class PolyhedralCone(AbstractCone):
     count: int = eqx.field(static=True, default=4)
     """Number of directions."""
 
+    def coordinates(self, d: int) -> int:
+        """One for each corner of the polygon."""
+        return len(self.directions(d))
+
     def directions(self, d: int) -> Float[np.ndarray, "m d"]:
         """Unit vectors of the polygon's corners; of a single direction of slip, both signs."""
         if d == 1:
@@ -168,6 +198,16 @@ class PolyhedralCone(AbstractCone):
         count = along.shape[1]
         speed = jnp.max(jnp.abs(along), axis=1) + (count + 1) * kappa / bound
         return Slip(kappa[:, None] / (speed[:, None] + along), speed)
+
+    def resume(
+        self, force: Float[Array, "c m"], bound: Float[Array, "c"], u: Float[Array, "c d"], kappa: Float[Array, "c"]
+    ) -> Slip:
+        """The coordinates, or less of all where they are too large; the speed is above that of the slip."""
+        total = jnp.sum(force, axis=1)
+        force = force * jnp.minimum(1.0, WITHIN * bound / total)[:, None]
+        still = kappa / (bound - jnp.sum(force, axis=1))
+        fastest = jnp.max(jnp.abs(self._along(u)), axis=1)
+        return Slip(force, jnp.maximum(still, kappa / bound + fastest / WITHIN))
 
     def force(self, slip: Slip) -> Float[Array, "c d"]:
         """The sum over the directions."""

@@ -17,8 +17,8 @@ from truesim.simulate.state import State, StepInfo
 
 
 def keep_states(state: State, info: StepInfo) -> State:
-    """Keeps the state after each step, without the history of commands that led there."""
-    return dataclasses.replace(state, history=None)
+    """Keeps the state after each step, without the commands and impulses that led there."""
+    return dataclasses.replace(state, history=None, impulses=None)
 
 
 def rollout(
@@ -61,7 +61,8 @@ def _steps(
 
 
 def _started(simulator: Simulator, state: State, commands: Array) -> State:
-    return simulator.started(state, commands[0]) if simulator.history else state
+    """The state with room for what it remembers; without steps there is no first command."""
+    return simulator.started(state, commands[0]) if len(commands) else state
 
 
 class Trajectory(eqx.Module):

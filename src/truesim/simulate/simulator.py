@@ -86,10 +86,13 @@ class Simulator(eqx.Module):
         return EquationOfMotion(self.model, self.joint_law, self.contact, constants, command, self.timestep)
 
     def started(self, state: State, command: Float[Array, "nu"]) -> State:
-        """The state with room for past commands; if it has none, `command` has always been held."""
-        if not self.history or state.history is not None:
-            return state
-        return dataclasses.replace(state, history=History.constant(command, state.time, self.history))
+        """The state with room for past commands and impulses; if it has none, `command` has always been held."""
+        history, impulses = state.history, state.impulses
+        if self.history and history is None:
+            history = History.constant(command, state.time, self.history)
+        if self.contact is not None and impulses is None:
+            impulses = self.contact.no_impulses(self.model)
+        return dataclasses.replace(state, history=history, impulses=impulses)
 
     def delayed(self, state: State, command: Float[Array, "nu"]) -> tuple[Float[Array, "nu"], History | None]:
         """What arrives at the actuators over the next step if `command` is given now, and the commands so far."""
@@ -119,7 +122,8 @@ class Simulator(eqx.Module):
         else:
             q, v = response.q, response.v
         info = step_info(state, increment, response, q, v, self.timestep)
-        return State(q, v, state.time + self.timestep, history), info
+        impulses = None if response is None else jax.lax.stop_gradient(response.impulses)
+        return State(q, v, state.time + self.timestep, history, impulses), info
 
     def acceleration(
         self, state: State, command: Float[Array, "nu"], constants: Constants | None = None
@@ -134,7 +138,8 @@ class Simulator(eqx.Module):
         """What becomes of the step where bodies meet."""
         if self.contact is None:
             return None
-        motion = Motion(state.q, increment.v, increment.rate, increment.added_inertia, self.timestep)
+        before = None if state.impulses is None else (state.v, state.impulses)
+        motion = Motion(state.q, increment.v, increment.rate, increment.added_inertia, self.timestep, before)
         return self.contact.respond(self.model, equation.constants.contact, motion)
 
 

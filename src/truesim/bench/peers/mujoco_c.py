@@ -8,9 +8,10 @@ import mujoco.rollout
 import numpy as np
 
 from truesim.bench.robots import humanoid_xml, quadruped_xml, serial_arm_xml
+from truesim.bench.scenes import Scene, resting_cube, standing_quadruped
 from truesim.bench.timing import Measured, best_seconds
 
-BATCH, STEPS = 64, 50
+BATCH, STEPS, SCENE_STEPS = 64, 50, 100
 
 
 def step(xml: Callable[[], str], patience: float) -> Measured:
@@ -26,8 +27,25 @@ def step(xml: Callable[[], str], patience: float) -> Measured:
     return Measured(seconds / BATCH / STEPS)
 
 
+def scene(scene: Callable[[], Scene], patience: float) -> Measured:
+    """A step of a scene with contact, with MuJoCo's own settings."""
+    given = scene()
+    model = mujoco.MjModel.from_xml_string(given.xml)
+    data = mujoco.MjData(model)
+    states = np.zeros((BATCH, mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
+    states[:, 1 : 1 + model.nq] = given.q
+    states[:, 1 + model.nq : 1 + model.nq + model.nv] = given.velocities(BATCH)
+    controls = np.tile(np.array(given.command), (BATCH, SCENE_STEPS, 1))
+    ends = mujoco.rollout.rollout(model, data, states, controls)[0]
+    given.check(ends[:, -1, 3])
+    seconds = best_seconds(lambda: mujoco.rollout.rollout(model, data, states, controls), patience)
+    return Measured(seconds / BATCH / SCENE_STEPS)
+
+
 MEASUREMENTS: dict[str, Callable[[float], Measured]] = {
     "arm": partial(step, serial_arm_xml),
     "quadruped": partial(step, quadruped_xml),
     "humanoid": partial(step, humanoid_xml),
+    "resting cube": partial(scene, resting_cube),
+    "standing quadruped": partial(scene, standing_quadruped),
 }
