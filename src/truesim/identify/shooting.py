@@ -73,6 +73,14 @@ class Sensitivity(NamedTuple):
     """Of the state at the end, in its tangent space."""
 
 
+Pair = tuple[Array, Array]
+"""Derivatives of a configuration and of a velocity, coordinates first."""
+StretchOf = Callable[[Array], Stretch]
+"""Makes a stretch from coordinates of the parameters."""
+Collect = Callable[[Any, Array, Array, Array], Any]
+"""From a total, the place of an interval, its residual and the derivatives of that to the next total."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Shooting:
     """How stretches are simulated and compared."""
@@ -94,9 +102,11 @@ class Shooting:
 
         def advance(state: State, interval: Interval) -> tuple[State, Array]:
             r = self._residual(everything, state, interval)
-            for _ in range(self.substeps):
-                state = self._step(everything, state, interval)
-            return state, r
+
+            def step(state: State, _: None) -> tuple[State, None]:
+                return self._step(everything, state, interval), None
+
+            return jax.lax.scan(step, state, length=self.substeps)[0], r
 
         end, r = jax.lax.scan(advance, self._first(stretch), stretch.intervals)
         return Shot(r, end.q, end.v)
@@ -135,6 +145,53 @@ class Shooting:
         X = jnp.concatenate([jnp.zeros((nx, theta.size)), jnp.eye(nx)], axis=1)
         (end, X), (r, J) = jax.lax.scan(advance, (self._first(stretch), X), stretch.intervals)
         return Shot(r, end.q, end.v), Sensitivity(J, X)
+
+    def fold(
+        self,
+        theta: Float[Array, "size"],
+        known: Float[Array, "known"],
+        stretch: StretchOf,
+        collect: Collect,
+        total: Any,
+    ) -> Any:
+        """Residuals and their derivatives by the parameters, collected interval by interval without keeping them.
+
+        Args:
+            theta: Coordinates of the parameters.
+            known: Numbers that are known for the log.
+            stretch: Makes the stretch; its first state may depend on the parameters.
+            collect: From the total so far, an interval's place, residual and derivatives to the next total.
+            total: What to begin with.
+        """
+        numbers, rest = eqx.partition(self._everything(theta, known), eqx.is_inexact_array)
+        by_theta = _columns(lambda theta: eqx.filter(self._everything(theta, known), eqx.is_inexact_array), theta)
+        intervals = stretch(theta).intervals
+
+        def pushed(f: Callable[[Any, State], Any], state: State, X: Pair) -> tuple[Any, Any]:
+            """A function of parameters and state, and its derivatives along each coordinate."""
+
+            def at(numbers: Any, q: Array, v: Array) -> Any:
+                return f(eqx.combine(numbers, rest), dataclasses.replace(state, q=q, v=v))
+
+            here = numbers, state.q, state.v
+            return at(*here), jax.vmap(lambda dn, dq, dv: jax.jvp(at, here, (dn, dq, dv))[1])(by_theta, *X)
+
+        def advance(carry: tuple[State, Pair, Any], x: tuple[Array, Interval]) -> tuple[tuple, None]:
+            state, X, total = carry
+            k, interval = x
+            r, J = pushed(lambda e, s: self._residual(e, s, interval), state, X)
+
+            def step(at: tuple[State, Pair], _: None) -> tuple[tuple[State, Pair], None]:
+                after, dx = pushed(lambda e, s: self._step(e, s, interval), *at)
+                return (after, (dx.q, dx.v)), None
+
+            (state, X), _ = jax.lax.scan(step, (state, X), length=self.substeps)
+            return (state, X, collect(total, k, r, J.T)), None
+
+        first = _columns(lambda theta: stretch(theta)[:2], theta)
+        count = jnp.arange(intervals.duration.size)
+        carry = (self._first(stretch(theta)), first, total)
+        return jax.lax.scan(advance, carry, (count, intervals))[0][2]
 
     def _first(self, stretch: Stretch) -> State:
         history = History(stretch.commands, stretch.stamps) if stretch.stamps.size else None

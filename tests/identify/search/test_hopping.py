@@ -78,7 +78,7 @@ def test_an_interrupt_keeps_what_was_found():
 
 def test_starts_stay_between_bounds():
     """Draws fill the box, hops are reflected at it, and coordinates without bounds move too."""
-    box = Box(np.array([-1.0, -np.inf, 0.0]), np.array([1.0, np.inf, np.inf]), np.array([0.0, 5.0, 0.1]))
+    box = Box(np.array([-1.0, -np.inf, 0.0]), np.array([1.0, np.inf, np.inf]), np.array([0.0, 5.0, 0.1]), reach=3.0)
     firsts = np.stack([first_start(box, 0, chain) for chain in range(500)])
     hops = np.stack([next_start(box, 0, 0, k, box.start) for k in range(1, 500)])
     np.testing.assert_array_equal(firsts[0], box.start)

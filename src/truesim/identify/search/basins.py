@@ -26,6 +26,7 @@ class Solve:
     cost: float
     """There; infinite if the simulation never stayed finite."""
     iterations: int
+    """Evaluations of the objective."""
     ending: str
     """`converged`, `stalled`, `limit` (of iterations) or `not finite`."""
 

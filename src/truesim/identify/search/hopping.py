@@ -62,6 +62,11 @@ class Found:
         """The solve with the lowest cost; the earliest among equals."""
         return min(self.solves, key=lambda s: (s.cost, s.hop, s.chain))
 
+    @property
+    def evaluations(self) -> int:
+        """How often the objective was evaluated for one candidate."""
+        return sum(solve.iterations for solve in self.solves)
+
     def basins(self) -> Basins:
         """The different minima."""
         return basins_of_solves(self.solves, self.box.width)

@@ -24,18 +24,30 @@ class Equations(NamedTuple):
     """J^T J"""
 
 
+FAR = 2.0
+"""How far from the start a coordinate without bounds is drawn."""
+
+
 class Box(NamedTuple):
     """The coordinates that a search may try, and the first it does."""
 
     low: Float[np.ndarray, "size"]
     high: Float[np.ndarray, "size"]
     start: Float[np.ndarray, "size"]
+    reach: float = np.inf
+    """How far from the start others are drawn, where bounds are wider."""
+
+    @property
+    def region(self) -> tuple[Float[np.ndarray, "size"], Float[np.ndarray, "size"]]:
+        """Between which coordinates starts are drawn."""
+        low, high = np.maximum(self.low, self.start - self.reach), np.minimum(self.high, self.start + self.reach)
+        return np.where(np.isfinite(low), low, self.start - FAR), np.where(np.isfinite(high), high, self.start + FAR)
 
     @property
     def width(self) -> Float[np.ndarray, "size"]:
-        """Scale of each coordinate: the distance between its bounds, or 2 where there are none."""
-        width = self.high - self.low
-        return np.where(np.isfinite(width), width, 2.0)
+        """Scale of each coordinate: how far apart starts can be."""
+        low, high = self.region
+        return high - low
 
 
 class AbstractObjective(abc.ABC):

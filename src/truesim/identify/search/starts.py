@@ -10,17 +10,10 @@ NEAREST = 5.0
 
 
 def first_start(box: Box, seed: int, chain: int) -> Float[np.ndarray, "size"]:
-    """Where a chain begins: the first at the start of the box, the others anywhere between the bounds.
-
-    Coordinates without bounds are drawn from a standard normal around the start.
-    """
+    """Where a chain begins: the first at the start of the box, the others anywhere in its region."""
     if chain == 0:
         return box.start.copy()
-    rng = _generator(seed, chain, 0)
-    bounded = np.isfinite(box.high - box.low)
-    low, width = np.where(bounded, box.low, 0.0), np.where(bounded, box.width, 0.0)
-    anywhere = low + rng.uniform(size=len(low)) * width
-    return np.clip(np.where(bounded, anywhere, box.start + rng.normal(size=len(low))), box.low, box.high)
+    return _generator(seed, chain, 0).uniform(*box.region)
 
 
 def next_start(box: Box, seed: int, chain: int, hop: int, best: Float[np.ndarray, "size"]) -> Float[np.ndarray, "size"]:
@@ -46,7 +39,7 @@ def _generator(seed: int, chain: int, hop: int) -> np.random.Generator:
 def _reflected(theta: Float[np.ndarray, "size"], box: Box) -> Float[np.ndarray, "size"]:
     """The point folded back between the bounds."""
     bounded = np.isfinite(box.high - box.low)
-    low, width = np.where(bounded, box.low, 0.0), np.where(bounded, box.width, 1.0)
+    low, width = np.where(bounded, box.low, 0.0), np.where(bounded, box.high - box.low, 1.0)
     around = np.mod(theta - low, 2 * width)
     folded = low + np.where(around > width, 2 * width - around, around)
-    return np.where(bounded, np.clip(folded, box.low, box.high), np.clip(theta, box.low, box.high))
+    return np.clip(np.where(bounded, folded, theta), box.low, box.high)
