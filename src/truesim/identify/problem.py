@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -135,6 +136,14 @@ class Problem:
     def differentiate(self, theta: Float[np.ndarray, "size"], nodes: Nodes) -> tuple[Shot, Sensitivity]:
         """All stretches with their derivatives; columns are those of one log's parameters, then of the first state."""
         return self.kernel(*self._arguments(theta, nodes))
+
+    def differentiate_many(
+        self, choices: Sequence[tuple[Float[np.ndarray, "size"], Nodes]]
+    ) -> list[tuple[Shot, Sensitivity]]:
+        """The same for many choices of parameters and first states, side by side."""
+        each = [self._arguments(theta, nodes) for theta, nodes in choices]
+        done = self.kernel(*jax.tree.map(lambda *x: np.concatenate(x), *each))
+        return [jax.tree.map(lambda x, k=k: x.reshape(len(each), -1, *x.shape[1:])[k], done) for k in range(len(each))]
 
     def stretches(self, log: int, at: Int[np.ndarray, "stretches intervals"], q: np.ndarray, v: np.ndarray) -> Stretch:
         """Stretches of a log, side by side.

@@ -1,0 +1,120 @@
+"""Pendulums of point-like masses on spherical joints, recorded in MuJoCo as the real ones, and their trajectories here.
+
+What is compared are unit heading vectors of the links, 25 times a second; only headings are noisy, not masses or time.
+The real pendulum is integrated by MuJoCo at 1 kHz, ours at 100 Hz, both by Runge-Kutta.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+
+from truesim.core.typing import Array, Float
+from truesim.dynamics.kinematics import link_poses
+from truesim.formats import loads
+from truesim.simulate import Simulator, State
+
+RATE, STEPS = 25, 10
+"""Samples a second, and samples of a recording after its start."""
+SUBSTEPS, FINE = 4, 40
+"""Our steps and those of the real pendulum between samples."""
+NOISE = 2e-3
+"""Of headings [rad]: a millimetre on half a metre."""
+BOB = 4e-4
+"""Moment of inertia of each mass about its own centre [kg m^2]: a ball of 1 kg and 3 cm radius."""
+
+
+def text(lengths: Sequence[float], coms: Sequence[float] | None = None) -> str:
+    """The pendulum's MJCF: masses of 1 kg at the ends of links of these lengths, or at other distances [m]."""
+    body, close = "", ""
+    for k, length in enumerate(lengths):
+        place = 0.0 if k == 0 else -lengths[k - 1]
+        com = -(length if coms is None else coms[k])
+        body += f'<body name="link{k}" pos="0 0 {place}"><joint name="joint{k}" type="ball"/>'
+        body += f'<inertial pos="0 0 {com}" mass="1" diaginertia="{BOB} {BOB} {BOB}"/>'
+        close += "</body>"
+    option = f'<option timestep="{1 / (RATE * FINE)}" integrator="RK4"><flag contact="disable"/></option>'
+    return f'<mujoco><compiler angle="radian"/>{option}<worldbody>{body}{close}</worldbody></mujoco>'
+
+
+@dataclasses.dataclass(frozen=True)
+class Recording:
+    """Where pendulums were let go, at rest, and the headings seen from then on."""
+
+    q: Float[np.ndarray, "runs nq"]
+    """Quaternions at the start, known exactly."""
+    headings: Float[np.ndarray, "steps runs links 3"]
+    """Measured unit vectors along the links."""
+
+
+def recorded(mjcf: str, runs: int, seed: int, steps: int = STEPS) -> Recording:
+    """Lets the real pendulum go from random tilts and records it.
+
+    Args:
+        mjcf: The real pendulum.
+        runs: Number of recordings.
+        seed: Of tilts and noise.
+        steps: Samples of each.
+    """
+    rng = np.random.default_rng(seed)
+    model = mujoco.MjModel.from_xml_string(mjcf)
+    data = mujoco.MjData(model)
+    starts, seen = [], np.empty((steps, runs, model.nbody - 1, 3))
+    for run in range(runs):
+        tilt = rng.uniform(0.6, 1.4, model.njnt)[:, None] * _unit(rng.normal(size=(model.njnt, 3)) * [1, 1, 0.2])
+        mujoco.mj_resetData(model, data)
+        for k, turn in enumerate(tilt):
+            mujoco.mju_axisAngle2Quat(data.qpos[4 * k : 4 * k + 4], _unit(turn), np.linalg.norm(turn))
+        starts.append(data.qpos.copy())
+        for step in range(steps):
+            for _ in range(FINE):
+                mujoco.mj_step(model, data)
+            mujoco.mj_kinematics(model, data)
+            seen[step, run] = -data.xmat[1:].reshape(-1, 3, 3)[:, :, 2]
+    return Recording(np.stack(starts), _unit(seen + NOISE * rng.normal(size=seen.shape)))
+
+
+def trajectory(
+    recording: Recording, links: int, geometry: Callable[[Any], tuple[Any, Any]], steps: int = STEPS
+) -> Callable[[Any], Array]:
+    """Headings as a function of parameters, of the shape of the recording's.
+
+    Args:
+        recording: Where the pendulum was let go.
+        links: Number of links.
+        geometry: From parameters to the lengths of the links and the distances of their centres of mass [m].
+        steps: Samples.
+    """
+    model = loads(text([1.0] * links))
+    simulator = Simulator.of(model, timestep=1 / (RATE * SUBSTEPS))
+    starts = jnp.asarray(recording.q)
+
+    def predict(theta: Any) -> Array:
+        lengths, coms = geometry(theta)
+        zero = jnp.zeros((links, 2))
+        places = jnp.concatenate([zero, -jnp.concatenate([jnp.zeros(1), lengths[:-1]])[:, None]], axis=1)
+        centres = jnp.concatenate([zero, -coms[:, None]], axis=1)
+        own = eqx.tree_at(lambda s: (s.model.bodies.position, s.model.bodies.com), simulator, (places, centres))
+        constants = own.constants()
+
+        def sample(state: State, _: None) -> tuple[State, Array]:
+            state, _ = jax.lax.scan(
+                lambda s, _: (own.step(s, jnp.zeros(0), constants)[0], None), state, length=SUBSTEPS
+            )
+            return state, -jnp.stack([X.rotation[:, 2] for X in link_poses(own.model, state.q)])
+
+        def run(q: Array) -> Array:
+            return jax.lax.scan(sample, State.at_rest(own.model, q), length=steps)[1]
+
+        return jnp.swapaxes(jax.lax.map(run, starts), 0, 1)
+
+    return predict
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)

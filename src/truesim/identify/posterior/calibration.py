@@ -1,0 +1,105 @@
+"""Calibration: whether posteriors hold the truth as often as they say.
+
+Parameters are drawn, their logs simulated with noise and fitted as real ones would be. In a calibrated posterior the
+truth lies within regions of probability p in a part p of all repeats, and its rank among samples is uniform.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+from scipy.stats import beta, kstest
+
+from truesim.core.errors import unknown_name
+from truesim.core.typing import Float
+from truesim.identify.fit import Settings, Solution, solve_problem
+from truesim.identify.posterior.gaussians import Posterior
+from truesim.identify.posterior.laplace import laplace
+from truesim.identify.posterior.synthetic import repeated, simulated
+from truesim.identify.posterior.variational import MixtureSettings, mixture
+
+QUICK = MixtureSettings(epochs=60, samples=4)
+"""How mixtures are fitted, many times over."""
+KINDS: Mapping[str, Callable[[Solution], Posterior]] = {
+    "laplace": laplace,
+    "mixture": lambda solution: mixture(solution, QUICK)[0],
+}
+"""Posteriors that can be calibrated, by name."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Repeat:
+    """One repeat: where the truth lay in the posterior."""
+
+    rank: Float[np.ndarray, "size"]
+    """Of each coordinate: the probability of less."""
+    credibility: float
+    """Probability of the smallest region that holds the truth."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Calibration:
+    """All repeats of one kind of posterior."""
+
+    names: tuple[str, ...]
+    """Name of each coordinate."""
+    ranks: Float[np.ndarray, "repeats size"]
+    credibilities: Float[np.ndarray, "repeats"]
+
+    @classmethod
+    def of(cls, names: Sequence[str], repeats: Sequence[Repeat]) -> "Calibration":
+        """The statistics of repeats."""
+        ranks = np.array([r.rank for r in repeats]).reshape(len(repeats), len(names))
+        return cls(tuple(names), ranks, np.array([r.credibility for r in repeats]))
+
+    def coverage(self, level: float = 0.95) -> float:
+        """Part of all repeats in which the joint region of this probability held the truth."""
+        return float(np.mean(self.credibilities <= level))
+
+    def interval_coverage(self, level: float = 0.95) -> Float[np.ndarray, "size"]:
+        """The same for the interval of each coordinate by itself."""
+        return np.mean(np.abs(2 * self.ranks - 1) <= level, axis=0)
+
+    def chance(self, level: float = 0.95, within: float = 0.95) -> tuple[float, float]:
+        """Between which coverages chance would leave a calibrated posterior of this level."""
+        n = len(self.ranks)
+        low = beta.ppf((1 - within) / 2, n * level, n * (1 - level) + 1)
+        return float(low), float(beta.ppf((1 + within) / 2, n * level + 1, max(n * (1 - level), 1e-9)))
+
+    def uniformity(self) -> Float[np.ndarray, "size"]:
+        """The p-value of each coordinate's ranks being uniform (Kolmogorov and Smirnov)."""
+        return np.array([kstest(ranks, "uniform").pvalue for ranks in self.ranks.T])
+
+
+def repeats(
+    solution: Solution,
+    kinds: Sequence[str],
+    truths: Float[np.ndarray, "repeats size"],
+    *,
+    settings: Settings | None = None,
+    seed: int = 0,
+    skip: int = 0,
+) -> Iterator[dict[str, Repeat]]:
+    """Simulates and fits again and again, and says where each truth lay in the posteriors.
+
+    Args:
+        solution: A solved problem: its commands, stamps, first states and noise are used.
+        kinds: Of posteriors, `laplace` or `mixture`.
+        truths: Coordinates of the true parameters of every repeat.
+        settings: How each repeat is solved.
+        seed: Of the noise; every repeat has its own, so that they can be taken up again.
+        skip: Number of repeats that are known already.
+    """
+    for kind in kinds:
+        if kind not in KINDS:
+            raise unknown_name("posterior", kind, KINDS)
+    departures = simulated(solution, truths[skip:]) if skip < len(truths) else []
+    for k, truth in enumerate(truths[skip:]):
+        rng = np.random.default_rng([seed, skip + k])
+        again = solve_problem(repeated(solution, [x[k] for x in departures], rng), settings)
+        yield {kind: located(KINDS[kind](again), truth) for kind in kinds}
+
+
+def located(posterior: Posterior, truth: Float[np.ndarray, "size"]) -> Repeat:
+    """Where a truth lies in a posterior."""
+    return Repeat(posterior.cdf(truth), posterior.credibility(truth))

@@ -1,0 +1,97 @@
+"""Any simulated trajectory beside a measured one, for many choices of the parameters at once.
+
+The trajectory function is compiled once, with its derivatives; every choice of the parameters is a lane of the kernel.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from truesim import native
+from truesim.core.errors import TruesimError
+from truesim.core.typing import Float
+
+Cost = Callable[[Float[np.ndarray, "lanes size"]], tuple[Float[np.ndarray, "lanes"], Float[np.ndarray, "lanes size"]]]
+"""A number to be made small, and its gradient, for many choices of the coordinates."""
+ASTRAY = 1e6
+"""Residual of a simulation that did not stay finite, in units of its noise."""
+
+
+class Trajectories:
+    """A trajectory as a function of parameters, its noise, and what is believed of the parameters beforehand."""
+
+    def __init__(
+        self,
+        predict: Callable[[Any], Any],
+        theta: Float[np.ndarray, "size"],
+        *,
+        noise: float | np.ndarray = 1.0,
+        prior: tuple[np.ndarray, np.ndarray] | None = None,
+    ):
+        """Compiles the trajectory.
+
+        Args:
+            predict: JAX function from parameters to an array: samples first, then anything.
+            theta: Example of the parameters.
+            noise: Standard deviation of measurements, for all or for each number of a sample.
+            prior: Mean and standard deviation of each parameter before anything is measured; without it anything goes.
+        """
+        theta = np.asarray(theta, float)
+        with jax.enable_x64(True):
+            self._kernel = native.compile(lambda t: (predict(t), jax.jacfwd(predict)(t)), theta)
+        self.shape = tuple(np.shape(self._kernel(theta)[0]))
+        self.noise = np.broadcast_to(np.asarray(noise, float), self.shape)
+        size = len(theta)
+        mean, std = prior or (np.zeros(size), np.full(size, np.inf))
+        self.prior = np.broadcast_to(np.asarray(mean, float), size), np.broadcast_to(np.asarray(std, float), size)
+
+    def predict(self, theta: Float[np.ndarray, "lanes size"]) -> np.ndarray:
+        """The trajectories of many choices of the parameters."""
+        return self._kernel(theta)[0]
+
+    def residual(self, theta: np.ndarray, measured: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Residuals and departures from the prior, in standard deviations, and their derivatives.
+
+        Args:
+            theta: One choice of the parameters, or many, side by side.
+            measured: Like a trajectory; NaN where nothing was measured, or not yet.
+        """
+        r, J = self._misfit(theta, measured)
+        mean, std = self.prior
+        by = np.broadcast_to(np.diag(1 / std), (*theta.shape[:-1], len(std), len(std)))
+        return np.concatenate([r, (theta - mean) / std], axis=-1), np.concatenate([J, by], axis=-2)
+
+    def evidence(self, measured: np.ndarray) -> Cost:
+        """Minus the logarithm of prior times likelihood, up to a constant."""
+
+        def cost(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            r, J = self.residual(theta, measured)
+            return (r**2).sum(axis=-1) / 2, np.einsum("sn,snp->sp", r, J)
+
+        return cost
+
+    def huber(self, measured: np.ndarray, threshold: float = 1.0) -> Cost:
+        """Mean Huber loss of what was measured, in the measurements' own unit; noise and prior play no part."""
+
+        def cost(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            r, J = self._misfit(theta, measured, scaled=False)
+            count = max(int(np.isfinite(measured).sum()), 1)
+            size, slope = np.abs(r), np.clip(r, -threshold, threshold)
+            loss = np.where(size <= threshold, r**2 / 2, threshold * (size - threshold / 2))
+            return loss.sum(axis=-1) / count, np.einsum("sn,snp->sp", slope, J) / count
+
+        return cost
+
+    def _misfit(self, theta: np.ndarray, measured: np.ndarray, scaled: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        if np.shape(measured) != self.shape:
+            raise TruesimError(f"The measurement has the shape {np.shape(measured)}; trajectories have {self.shape}.")
+        values, J = self._kernel(theta)
+        noise = self.noise if scaled else np.ones(self.shape)
+        seen = np.isfinite(measured)
+        r = np.where(seen, (values - np.where(seen, measured, 0.0)) / noise, 0.0)
+        finite = np.isfinite(r)
+        J = np.where((seen & finite)[..., None], J / noise[..., None], 0.0)
+        flat = (*theta.shape[:-1], -1)
+        return np.where(finite, r, ASTRAY).reshape(flat), J.reshape(*flat, theta.shape[-1])

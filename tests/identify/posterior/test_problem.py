@@ -1,0 +1,119 @@
+"""Posteriors of identification problems: curvature, basins, simulated repeats, ranges and robot files."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.identify.recorded import ARM_TRUTH
+from truesim.core.errors import TruesimError
+from truesim.identify.fit import solve_problem
+from truesim.identify.posterior import Calibration, MixtureSettings, basins, laplace, mixture, ranges, repeats
+from truesim.identify.posterior.basins import scattered
+from truesim.identify.posterior.profile import Profile
+from truesim.identify.posterior.ranges import sampled_values, write_ranges
+from truesim.identify.posterior.synthetic import repeated, simulated
+
+
+class Quiet:
+    """Noise of which there is none."""
+
+    def normal(self, size):
+        """Zeros."""
+        return np.zeros(size)
+
+
+def test_laplace_holds_the_truth(solved):
+    """Its intervals are those of the fit, in coordinates."""
+    posterior = laplace(solved)
+    np.testing.assert_array_equal(posterior.mean, solved.theta)
+    assert posterior.names == (
+        "bodies/upper.mass",
+        "bodies/lower.mass",
+        "joints/shoulder.damping",
+        "joints/elbow.damping",
+    )
+    values = sampled_values(posterior, solved.problem, 2000)
+    assert np.all(np.abs(values.mean(axis=0) - ARM_TRUTH) < 4 * values.std(axis=0))
+
+
+def test_the_cost_of_parameters_alone(solved):
+    """Its gradient is that of its values, and one standard deviation from the fit it is half a unit higher."""
+    posterior = laplace(solved)
+    profile, factor = Profile(solved, posterior.covariance), np.linalg.cholesky(posterior.covariance)
+    theta, step = posterior.sample(3, seed=1), 1e-4
+    slopes = profile(theta)[1] @ factor
+    for k, along in enumerate(factor.T):
+        difference = (profile(theta + step * along)[0] - profile(theta - step * along)[0]) / (2 * step)
+        np.testing.assert_allclose(slopes[:, k], difference, rtol=1e-3, atol=1e-4)
+    best = profile(solved.theta[None])[0]
+    around = profile(solved.theta + np.concatenate([factor.T, -factor.T]))[0]
+    np.testing.assert_allclose(around - best, 0.5, rtol=0.1)
+
+
+def test_a_mixture_of_a_well_determined_problem_is_laplace(solved):
+    """Where the cost is a parabola, likelihood and entropy leave Laplace's posterior as it is."""
+    start = laplace(solved)
+    found, evolution = mixture(solved, MixtureSettings(epochs=40, samples=4))
+    np.testing.assert_allclose(found.std / start.std, 1.0, atol=0.03)
+    np.testing.assert_allclose((found.mean - start.mean) / start.std, 0.0, atol=0.03)
+    assert evolution.means.shape == (40, 3, 4)
+
+
+def test_one_basin_is_found_once(solved):
+    """From several starts the arm comes to one minimum, and its posterior is Laplace's."""
+    starts = scattered(solved.problem, solved.theta, 3, seed=0)
+    found, solutions = basins(solved.problem, starts)
+    assert len(solutions) == len(found.weights) == 1
+    np.testing.assert_allclose((found.mean - solved.theta) / laplace(solved).std, 0.0, atol=0.05)
+
+
+def test_a_simulated_log_without_noise_gives_its_parameters_back(solved):
+    """Through the whole chain: simulation, preparation, fit."""
+    truth = laplace(solved).sample(2, seed=5)
+    departures = [x[1] for x in simulated(solved, truth)]
+    again = solve_problem(repeated(solved, departures, Quiet()))
+    assert again.problem.kernel is solved.problem.kernel
+    np.testing.assert_allclose((again.theta - truth[1]) / laplace(solved).std, 0.0, atol=0.02)
+
+
+def test_repeats_can_be_taken_up_again(solved):
+    """A run that stopped after one repeat goes on with the second as if it had not."""
+    truths = laplace(solved).sample(2, seed=1)
+    both = list(repeats(solved, ["laplace"], truths))
+    later = list(repeats(solved, ["laplace"], truths, skip=1))
+    np.testing.assert_array_equal(both[1]["laplace"].rank, later[0]["laplace"].rank)
+    with pytest.raises(TruesimError, match="laplace"):
+        next(repeats(solved, ["laplas"], truths))
+
+
+def test_coverage_in_few_repeats(solved):
+    """Within what chance leaves to a calibrated posterior in 40 repeats, at two levels."""
+    truths = laplace(solved).sample(40, seed=2)
+    found = Calibration.of(laplace(solved).names, [r["laplace"] for r in repeats(solved, ["laplace"], truths)])
+    for level in (0.95, 0.5):
+        low, high = found.chance(level, 0.999)
+        assert low <= found.coverage(level) <= high
+        assert np.all(found.interval_coverage(level) >= low)
+
+
+def test_overconfidence_is_noticed():
+    """Truths that lie beyond 95 % regions in a third of the repeats are reported as such."""
+    rng = np.random.default_rng(0)
+    found = Calibration(("a",), np.clip(0.5 + 0.6 * rng.normal(size=(200, 1)), 0, 1), np.full(200, 0.97))
+    assert found.coverage(0.95) == 0.0
+    assert found.interval_coverage(0.95)[0] < 0.9
+    assert found.uniformity()[0] < 1e-3
+
+
+def test_ranges_go_to_json(solved, tmp_path):
+    """By path, in SI units, with the correlations."""
+    posterior = laplace(solved)
+    found = ranges(posterior, solved.problem, 0.9)
+    write_ranges(tmp_path / "r.json", found, level=0.9, values=sampled_values(posterior, solved.problem, 500))
+    document = json.loads((tmp_path / "r.json").read_text())
+    mass = document["ranges"]["bodies/lower.mass"]
+    assert mass["unit"] == "kg"
+    assert mass["low"] < mass["mean"] < mass["high"]
+    assert mass["high"] - mass["low"] == pytest.approx(2 * 1.645 * mass["std"], rel=0.1)
+    assert np.shape(document["correlations"]["matrix"]) == (4, 4)
