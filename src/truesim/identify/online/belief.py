@@ -1,8 +1,8 @@
 """What is believed of parameters and state while samples arrive: an iterated extended Kalman filter, chunk by chunk.
 
-The unknowns are the coordinates of the parameters and a small move of the state, z = (theta, x). One chunk of samples is
-one stretch of multiple shooting: simulated from the believed state, it gives residuals r, their derivatives J by z, and
-the state at its end with its derivatives X. With the belief's covariance P and the sensors' noise R the chunk leaves
+The unknowns are the coordinates of the parameters and a small move of the state, z = (theta, x). One chunk of samples
+is one stretch of multiple shooting: simulated from the believed state, it gives residuals r, their derivatives J by z,
+and the state at its end with its derivatives X. With the belief's covariance P and the sensors' noise R it leaves
 
     A = P^-1 + J^T R^-1 J,    z <- z - A^-1 (J^T R^-1 r + P^-1 (z - z0)),
 
@@ -15,14 +15,18 @@ from typing import NamedTuple
 import numpy as np
 
 from truesim.core.typing import Bool, Float
-from truesim.identify.normal import huber_weights
+from truesim.identify.normal import ASTRAY, huber_weights
 from truesim.identify.problem import Problem
 from truesim.identify.shooting import Stretch
 
 ITERATIONS = 2
-"""Linearisations of each chunk: at the belief before it, and at the one after it."""
+"""Linearisations of each chunk at most: at the belief before it, and where the one before came to."""
+NEAR = 0.1
+"""A step in which no parameter's coordinate moves further than this needs no other linearisation."""
 ROBUST = 4.0
 """Residuals beyond this many standard deviations count linearly."""
+FAR = 1e100
+"""Derivatives of simulations that went astray are cut here, so that what follows stays finite."""
 FAINT = 1e-10
 """What is added to the diagonal of a correlation matrix, so that rounding cannot make it indefinite."""
 
@@ -46,7 +50,7 @@ class Beliefs(NamedTuple):
     @property
     def finite(self) -> Bool[np.ndarray, "lanes"]:
         """Which of them stayed finite."""
-        return np.array([all(np.isfinite(x[k]).all() for x in self) for k in range(len(self.theta))])
+        return np.logical_and.reduce([np.isfinite(x).reshape(len(x), -1).all(axis=1) for x in self])
 
 
 def joined(beliefs: list[Beliefs]) -> Beliefs:
@@ -81,6 +85,12 @@ class Learned(NamedTuple):
     """How far the first lane's prediction was off, root mean square in units of the noise."""
     squares: Float[np.ndarray, "intervals rows"]
     """Expected squares of the noise in the first lane; NaN where nothing was measured."""
+    correction: Float[np.ndarray, "nx"]
+    """How far the chunk moved the state of the first lane at its start."""
+    expected: Float[np.ndarray, "nx"]
+    """Standard deviation of that, as believed before the chunk."""
+    gain: Float[np.ndarray, "nx"]
+    """How much of a departure of the state the chunk corrects."""
 
 
 def learn(problem: Problem, before: Beliefs, chunk: Chunk, noise: Float[np.ndarray, "rows"]) -> Learned:
@@ -95,12 +105,12 @@ def learn(problem: Problem, before: Beliefs, chunk: Chunk, noise: Float[np.ndarr
     size, nv = before.theta.shape[1], before.v.shape[1]
     scale, information, log_det = _inverse(before.covariance)
     move = np.zeros((len(before.theta), size + 2 * nv))
-    surprise = None
+    surprise = np.nan
     for _ in range(ITERATIONS):
         theta, q, v = _moved(problem, before, move)
         shot, sensitivity = problem.kernel(theta, np.zeros((len(q), 0)), _side_by_side(chunk.stretch, q, v))
         r, J, weighted = _weighted(chunk, noise, shot.residual, sensitivity.residual * scale[:, None, None])
-        surprise = _rms(chunk, noise, shot.residual[0]) if surprise is None else surprise
+        surprise = _rms(chunk, noise, shot.residual[0]) if np.isnan(surprise) else surprise
         A = information + J.transpose(0, 2, 1) @ J
         pull = (information @ (move / scale)[..., None])[..., 0]
         gradient = (J.transpose(0, 2, 1) @ weighted[..., None])[..., 0] + pull
@@ -108,19 +118,25 @@ def learn(problem: Problem, before: Beliefs, chunk: Chunk, noise: Float[np.ndarr
         spread = np.linalg.inv(A)
         step = -(spread @ gradient[..., None])[..., 0]
         reached, move = move, move + step * scale
+        if not np.abs((step * scale)[:, :size]).max(initial=0.0) > NEAR:
+            break
     after = spread * scale[:, :, None] * scale[:, None]
     move = _within(problem, before.theta, move, after)
     evidence = -0.5 * (cost + (gradient * step).sum(axis=1) + np.linalg.slogdet(A)[1] + log_det)
     stay = np.broadcast_to(np.eye(size, size + 2 * nv), (len(move), size, size + 2 * nv))
     F = np.concatenate([stay, sensitivity.state], axis=1)
-    drift = (sensitivity.state @ (move - reached)[..., None])[..., 0]
+    onward = (sensitivity.state @ (move - reached)[..., None])[..., 0]
     end = Beliefs(
         before.theta + move[:, :size],
-        problem.moved(shot.q, drift[:, :nv]),
-        shot.v + drift[:, nv:],
+        problem.moved(shot.q, onward[:, :nv]),
+        shot.v + onward[:, nv:],
         F @ after @ F.transpose(0, 2, 1),
     )
-    return Learned(end, evidence, surprise, _expected_squares(chunk, noise, r[0] + J[0] @ step[0], J[0], spread[0]))
+    squares = _expected_squares(chunk, noise, r[0] + J[0] @ step[0], J[0], spread[0])
+    correction = move[0, size:]
+    variance = before.covariance[0].diagonal()[size:]
+    expected = np.maximum(variance - after[0].diagonal()[size:], 0.0)
+    return Learned(end, evidence, surprise, squares, correction, np.sqrt(expected), expected / variance)
 
 
 def forgotten(
@@ -176,29 +192,27 @@ def _weighted(chunk: Chunk, noise: np.ndarray, r: np.ndarray, J: np.ndarray) -> 
     """Square roots of the costs of residuals, weighted derivatives, and residuals that go with these."""
     lanes, columns = len(r), J.shape[-1]
     factor = np.where(chunk.valid, 1 / noise, 0.0)
-    r = (r * factor).reshape(lanes, -1)
+    r = np.clip((r * factor).reshape(lanes, -1), -ASTRAY, ASTRAY)
     w = huber_weights(r, ROBUST)
     costs = np.where(np.abs(r) <= ROBUST, r**2, 2 * ROBUST * np.abs(r) - ROBUST**2)
-    J = (J * factor[..., None]).reshape(lanes, -1, columns) * w[..., None]
+    J = np.clip(J * factor[..., None], -FAR, FAR).reshape(lanes, -1, columns) * w[..., None]
     return np.sign(r) * np.sqrt(costs), J, r * w
 
 
 def _within(problem: Problem, theta: np.ndarray, move: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """Moves that respect bounds: what is held at its bound moves all that depends on it."""
-    low, high = problem.parameters.bounds
-    for k in range(theta.shape[1]):
+    size, (low, high) = theta.shape[1], problem.parameters.bounds
+    for k in np.flatnonzero(((theta + move[:, :size] < low) | (theta + move[:, :size] > high)).any(axis=0)):
         reached = theta[:, k] + move[:, k]
         excess = np.clip(reached, low[k], high[k]) - reached
-        if excess.any():
-            move = move + covariance[:, :, k] * (excess / covariance[:, k, k])[:, None]
-    size = theta.shape[1]
+        move = move + covariance[:, :, k] * (excess / covariance[:, k, k])[:, None]
     move[:, :size] = np.clip(theta + move[:, :size], low, high) - theta
     return move
 
 
 def _expected_squares(chunk: Chunk, noise: np.ndarray, r: np.ndarray, J: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """Squares of the noise, from what remains of the residuals and from how uncertain the prediction is."""
-    unsure = np.einsum("ri,ij,rj->r", J, spread, J)
+    unsure = ((J @ spread) * J).sum(axis=1)
     squares = (np.minimum(np.abs(r), ROBUST) ** 2 + unsure).reshape(chunk.valid.shape) * noise**2
     return np.where(chunk.valid, squares, np.nan)
 

@@ -42,7 +42,7 @@ class Buffer:
         self._angles = np.array([name in hinges for name in measured], bool)
         quaternions = [names for names in quaternion_columns(model) if all(name in measured for name in names)]
         self._quaternions = [[measured.index(name) for name in names] for names in quaternions]
-        self._sources = sources(problem.channels)
+        self._sources = np.array([own[0] for own in sources(problem.channels)], int)
         self.intervals = problem.layout.intervals.duration.shape[1]
         self._past, self._ahead = problem.simulator.history, recording.ahead
         self.period = sampling_step(problem.recordings)
@@ -84,17 +84,16 @@ class Buffer:
         command = np.array([sample.get(name, np.nan) for name in self._names["command"]], float)
         raw = np.array([sample.get(name, np.nan) for name in self._names["measured"]], float)
         known = np.isfinite(raw)
-        turns = np.where(self._angles & known, np.round((raw - self._measured) / TURN), 0.0)
-        measured = np.where(known, raw - TURN * turns, self._measured)
+        turns = np.rint((raw - self._measured) / TURN)
+        measured = np.where(known, raw - TURN * np.where(self._angles, turns, 0.0), self._measured)
         for own in self._quaternions:
             length = np.linalg.norm(measured[own])
-            known[own] &= bool(known[own].all() and length > 0)
-            if known[own].all():
-                side = 1.0 if measured[own] @ self._measured[own] >= 0 else -1.0
-                measured[own] *= side / length
+            known[own] = known[own].all() and length > 0
+            if known[own[0]]:
+                measured[own] *= (1.0 if measured[own] @ self._measured[own] >= 0 else -1.0) / length
         self._command = np.where(np.isfinite(command), command, self._command)
         self._measured = measured
-        return self._command, measured, np.array([known[own].all() for own in self._sources])
+        return self._command, measured, known[self._sources]
 
     def _chunk(self) -> Chunk:
         time, command, measured, valid = (np.array(column) for column in zip(*self._rows, strict=True))
@@ -110,7 +109,9 @@ class Buffer:
             stamps=time[later] - time[at, None],
         )
         model = self._problem.simulator.model
-        stretch = Stretch(np.zeros(model.nq), np.zeros(model.nv), command[:first], time[:first] - time[first], intervals)
+        stretch = Stretch(
+            np.zeros(model.nq), np.zeros(model.nv), command[:first], time[:first] - time[first], intervals
+        )
         self._last = time[first:], command[first:], measured[first:]
         return Chunk(float(time[first + count]), stretch, valid[at])
 

@@ -1,6 +1,7 @@
 """A robot while it runs: its parameters after every chunk of samples, and whether something has changed."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import jax
 import numpy as np
@@ -11,7 +12,10 @@ from truesim.identify.build import Options, build
 from truesim.identify.online.chunks import Rejected, Sample
 from truesim.identify.online.recursion import Recursion, Watching
 from truesim.identify.online.update import Update
+from truesim.identify.problem import Problem
 from truesim.model.model import Model
+
+SCHEMA = "truesim.watch/1"
 
 
 class Watcher:
@@ -56,14 +60,19 @@ class Watcher:
 
     def begin(self) -> None:
         """Fits the first samples as a whole, and goes on from there."""
+        problem = self._problem()
+        with jax.enable_x64(True):
+            self.recursion = Recursion(problem, self.watching)
+            self.recursion.rehearse(self.first)
+
+    def _problem(self) -> Problem:
         names = list(dict.fromkeys(name for sample in self.first for name in sample if name != "time"))
         time = np.array([sample["time"] for sample in self.first])
         columns = {name: np.array([sample.get(name, np.nan) for sample in self.first]) for name in names}
         problem = build(self.model, [Log(time, columns, "stream")], self.free, self.options)
         if not len(problem.parameters):
             raise TruesimError("Nothing is free: name parameters to watch, such as 'bodies/*.mass'.")
-        with jax.enable_x64(True):
-            self.recursion = Recursion(problem, self.watching)
+        return problem
 
     def _take(self, sample: Sample) -> Update | Rejected | None:
         try:
@@ -81,6 +90,30 @@ class Watcher:
         if time - self.first[0]["time"] >= self.watching.first:
             self.begin()
         return None
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything that is needed to go on later, as arrays."""
+        names = list(dict.fromkeys(name for sample in self.first for name in sample))
+        table = np.array([[sample.get(name, np.nan) for name in names] for sample in self.first])
+        told = {"free": list(self.free), "schema": SCHEMA, "samples": self.samples, "rejected": self.rejected}
+        state = {"told": np.array(json.dumps(told)), "names": np.array(names, str), "first": table}
+        return state if self.recursion is None else {**state, **self.recursion.state()}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Goes on where an earlier one was; the same parameters must be free."""
+        told = json.loads(str(state["told"]))
+        if told["schema"] != SCHEMA or tuple(told["free"]) != self.free:
+            raise TruesimError(
+                f"The earlier stream was watched for {', '.join(told['free'])}, not for {', '.join(self.free)}; "
+                "ask for the same, or begin anew with --force."
+            )
+        self.samples, self.rejected = told["samples"], told["rejected"]
+        rows = (zip(state["names"].tolist(), row, strict=True) for row in state["first"].tolist())
+        self.first = [{name: value for name, value in row if np.isfinite(value)} for row in rows]
+        if "theta" in state:
+            with jax.enable_x64(True):
+                self.recursion = Recursion(self._problem(), self.watching, restored=state)
+                self.update = self.recursion.update(float(state["now"]))
 
 
 def watch(
