@@ -172,5 +172,5 @@ def sensitivities(
     commands, size = jnp.asarray(commands), size_q + math.prod(jnp.shape(state.v))
     X = jnp.concatenate([jnp.zeros((size, len(parameters))), jnp.eye(size)], axis=1)
     simulator, state = simulator_of(theta), jax.tree.map(jnp.asarray, state)
-    state = simulator.started(state, commands[0]) if simulator.history else state
+    state = simulator.started(state, commands[0]) if simulator.remembers else state
     return jax.lax.scan(advance, (state, X), commands)[1]

@@ -18,7 +18,7 @@ from truesim.simulate.state import State, StepInfo
 
 def keep_states(state: State, info: StepInfo) -> State:
     """Keeps the state after each step, without the history of commands that led there."""
-    return dataclasses.replace(state, history=None)
+    return dataclasses.replace(state, history=None, memory=None)
 
 
 def rollout(
@@ -61,7 +61,7 @@ def _steps(
 
 
 def _started(simulator: Simulator, state: State, commands: Array) -> State:
-    return simulator.started(state, commands[0]) if simulator.history else state
+    return simulator.started(state, commands[0]) if simulator.remembers else state
 
 
 class Trajectory(eqx.Module):

@@ -8,6 +8,7 @@ from truesim.core.results import RESULTS
 from truesim.core.typing import Array, Float, Int
 from truesim.dynamics import reference_configuration
 from truesim.model.model import Model
+from truesim.simulate.augment.memory import Memory
 from truesim.simulate.history import History
 
 
@@ -22,6 +23,8 @@ class State(eqx.Module):
     """[s]"""
     history: History | None = None
     """Past commands, if the simulator delays them; without any, the first command has always been held."""
+    memory: Memory | None = None
+    """What networks remember; without any, they have seen nothing."""
 
     @classmethod
     def at_rest(cls, model: Model, q: Float[Array, "nq"] | None = None) -> "State":
