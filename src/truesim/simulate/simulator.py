@@ -110,6 +110,10 @@ class Simulator(eqx.Module):
         """The same with the networks of a blueprint in place of its own."""
         return dataclasses.replace(self, learned=blueprint.build(self))
 
+    def with_parts(self, model: Model, learned: Learned | None) -> "Simulator":
+        """The same with another model and other networks of the same structure."""
+        return dataclasses.replace(self, model=model, learned=learned)
+
     @property
     def remembers(self) -> bool:
         """Whether a step needs more of the past than configuration and velocity."""
