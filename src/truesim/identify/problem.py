@@ -160,7 +160,7 @@ class Problem:
         """
         recording = self.recordings[log]
         commands, stamps = past_commands(recording, at[:, 0], 0, self.simulator.history)
-        return Stretch(q, v, commands, stamps, self._memory(memory, len(q)), intervals_at(recording, at))
+        return Stretch(q, v, commands, stamps, intervals_at(recording, at), self._memory(memory, len(q)))
 
     def _memory(self, memory: np.ndarray | None, count: int) -> Float[np.ndarray, "stretches remembered"]:
         return np.full((count, self.shooting.remembered), np.nan) if memory is None else memory
@@ -258,7 +258,7 @@ class Problem:
     def _arguments(self, theta: np.ndarray, nodes: Nodes) -> tuple[np.ndarray, np.ndarray, Stretch]:
         layout = self.layout
         memory = self._memory(nodes.memory, len(nodes.q))
-        stretch = Stretch(nodes.q, nodes.v, layout.commands, layout.stamps, memory, layout.intervals)
+        stretch = Stretch(nodes.q, nodes.v, layout.commands, layout.stamps, layout.intervals, memory)
         return theta[self.columns[layout.log]], self._known[layout.log], stretch
 
     @functools.cached_property

@@ -36,10 +36,10 @@ class Stretch(NamedTuple):
     """Commands before its start, oldest first; as many as delays can look back into."""
     stamps: Float[Array, "length"]
     """When each of them began, from the start on [s]."""
-    memory: Float[Array, "remembered"]
-    """What networks remember at its start; NaN where they begin anew."""
     intervals: "Interval"
     """Its intervals, stacked."""
+    memory: Float[Array, "remembered"] = np.zeros(0)
+    """What networks remember at its start; NaN, or nothing, where they begin anew."""
 
 
 class Interval(NamedTuple):
@@ -163,6 +163,8 @@ class Shooting:
         scale = simulator.model.time_scale
         state = _aged(simulator.started(_aged(state, scale), interval.command), 1 / scale)
         anew, unflatten = ravel_pytree(state.memory)
+        if not stretch.memory.size:
+            return state
         known = jnp.isfinite(stretch.memory)
         return dataclasses.replace(state, memory=unflatten(jnp.where(known, stretch.memory, anew)))
 
