@@ -7,11 +7,32 @@ import jax.numpy as jnp
 import numpy as np
 
 from truesim.actuators.laws import LAWS
+from truesim.core.tap import NO_TAP, Port, Tap
 from truesim.core.typing import Array, Float
 from truesim.model.actuators import AFFINE, Actuators
 from truesim.model.kinds import BALL, FREE, HINGE, SLIDE
 from truesim.model.model import Model
 from truesim.spatial.rotation import normalise, quaternion_log, quaternion_matrix
+
+COMMAND = Port(
+    "actuator.command", "actuators", "control", "What arrives at each actuator, after its delay and within its range."
+)
+LENGTH = Port("actuator.length", "actuators", "rad|m", "Joint coordinate times gear.", writable=False)
+SPEED = Port("actuator.velocity", "actuators", "rad/s|m/s", "Rate of the length.", writable=False)
+FORCE = Port(
+    "actuator.force",
+    "actuators",
+    "N m|N",
+    "Force that each actuator's law asks for, before its bounds and its gear.",
+    velocity=SPEED.name,
+)
+MOTOR_TORQUE = Port(
+    "joint.motor_torque",
+    "dofs",
+    "N m|N",
+    "What all actuators together exert on each degree of freedom, bounds and gears included.",
+    velocity="joint.velocity",
+)
 
 
 class ActuatorForces(NamedTuple):
@@ -28,23 +49,24 @@ class ActuatorForces(NamedTuple):
 
 
 def actuator_forces(
-    model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], control: Float[Array, "actuators"]
+    model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], control: Float[Array, "actuators"], tap: Tap = NO_TAP
 ) -> ActuatorForces:
     """Forces of all actuators at a state, for these controls."""
     actuators = model.actuators
     if not actuators.names:
         empty = jnp.zeros(0)
-        return ActuatorForces(empty, empty, empty, jnp.zeros(model.nv))
+        return ActuatorForces(empty, empty, empty, tap(MOTOR_TORQUE, jnp.zeros(model.nv)))
     length, moments = _transmission(model, q)
     velocity = moments @ v
     if model.options.clamp_controls:
         control = _clip(control, actuators.control_range, actuators.control_limited)
+    control, length, velocity = tap(COMMAND, control), tap(LENGTH, length), tap(SPEED, velocity)
     control = _shorter_way(model, length, control + actuators.offset)
-    force = _by_law(actuators, control, length, velocity)
+    force = tap(FORCE, _by_law(actuators, control, length, velocity))
     force = _clip(force, actuators.force_range, actuators.force_limited)
     if not model.options.actuation:
         force = jnp.zeros_like(force)
-    return ActuatorForces(length, velocity, force, _joint_clip(model, moments.T @ force))
+    return ActuatorForces(length, velocity, force, tap(MOTOR_TORQUE, _joint_clip(model, moments.T @ force)))
 
 
 def _by_law(actuators: Actuators, control: Array, length: Array, velocity: Array) -> Float[Array, "nu"]:

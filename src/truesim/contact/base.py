@@ -4,12 +4,19 @@ import abc
 from typing import NamedTuple
 
 import equinox as eqx
+import jax.numpy as jnp
 
-from truesim.contact.detection import Detector
+from truesim.contact.detection import ContactPoints, Detector
+from truesim.core.tap import NO_TAP, Port, Tap
 from truesim.core.typing import Array, Bool, Float, Int
 from truesim.model.model import Model
 from truesim.numerics.central_path import Impulses
 from truesim.numerics.interior_point import Before
+
+DEPTH = Port("contact.depth", "contacts", "m", "Overlap of each contact point; negative where bodies are apart.")
+FRICTION_COEFFICIENT = Port(
+    "contact.friction_coefficient", "contacts", "1", "Coefficient of sliding friction of each contact point."
+)
 
 
 class Weights(NamedTuple):
@@ -88,16 +95,31 @@ class AbstractContact(eqx.Module):
     def weights(self, model: Model) -> Weights | None:
         """What the law needs that follows from the parameters alone."""
 
+    @property
+    @abc.abstractmethod
+    def ports(self) -> tuple[Port, ...]:
+        """The ports that the law offers to taps, in the order in which it computes them."""
+
     @abc.abstractmethod
     def no_impulses(self, model: Model) -> Impulses | None:
         """What to give the first step for the impulses of the one before; None if the law makes no use of them."""
 
     @abc.abstractmethod
     def force(
-        self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]
+        self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], tap: Tap = NO_TAP
     ) -> tuple[Float[Array, "nv"], ContactReport] | None:
         """Generalised force that depends on the state alone [N m or N]; None if there is none."""
 
     @abc.abstractmethod
-    def respond(self, model: Model, weights: Weights | None, motion: Motion) -> Response | None:
+    def respond(self, model: Model, weights: Weights | None, motion: Motion, tap: Tap = NO_TAP) -> Response | None:
         """What becomes of a step that would move bodies into each other; None if forces alone act."""
+
+
+def tapped(points: ContactPoints, tap: Tap) -> ContactPoints:
+    """Contact points as a tap leaves them."""
+    if tap.wants(DEPTH):
+        points = points._replace(distance=-tap(DEPTH, -points.distance))
+    if tap.wants(FRICTION_COEFFICIENT):
+        sliding = tap(FRICTION_COEFFICIENT, points.friction[:, 0])
+        points = points._replace(friction=jnp.maximum(points.friction.at[:, :2].set(sliding[:, None]), 0.0))
+    return points

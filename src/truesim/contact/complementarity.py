@@ -14,12 +14,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from truesim.contact.base import AbstractContact, ContactReport, Motion, Response, Weights
+from truesim.contact.base import (
+    DEPTH,
+    FRICTION_COEFFICIENT,
+    AbstractContact,
+    ContactReport,
+    Motion,
+    Response,
+    Weights,
+    tapped,
+)
 from truesim.contact.closure import EQUALITY_ROWS, closed, closure
 from truesim.contact.detection import ContactPoints, Detector
 from truesim.contact.rows import ContactRows, contact_rows, dry_rows, limit_rows
 from truesim.contact.weights import reference_weights
 from truesim.core.errors import TruesimError
+from truesim.core.tap import NO_TAP, Port, Tap
 from truesim.core.typing import Array, Bool, Float
 from truesim.dynamics import carriers, inertia_forces, integrate, mass_matrix
 from truesim.model.kinds import BALL, FREE
@@ -107,17 +117,22 @@ class ContactComplementarity(AbstractContact):
         """Impulses are found with the step."""
         return False
 
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        """What is known before the impulses are."""
+        return DEPTH, FRICTION_COEFFICIENT
+
     def weights(self, model: Model) -> Weights:
         """Sizes of inertia."""
         return reference_weights(model, self.detector)
 
-    def force(self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> None:
+    def force(self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], tap: Tap = NO_TAP) -> None:
         """No force depends on the state alone."""
 
-    def respond(self, model: Model, weights: Weights | None, motion: Motion) -> Response:
+    def respond(self, model: Model, weights: Weights | None, motion: Motion, tap: Tap = NO_TAP) -> Response:
         """The velocity that obeys all constraints, and the configuration that it leads to."""
         weights = self.weights(model) if weights is None else weights
-        points = self.detector(model, motion.q, (motion.v, motion.timestep))
+        points = tapped(self.detector(model, motion.q, (motion.v, motion.timestep)), tap)
         rows = contact_rows(model, motion.q, self.detector, points)
         limits = limit_rows(model, self.limits, motion.q)
         aims = _aims(self, jnp.concatenate([points.distance, limits.distance]), motion.timestep)

@@ -9,16 +9,42 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from truesim.contact.base import AbstractContact, ContactReport, Motion, Weights
+from truesim.contact.base import DEPTH, FRICTION_COEFFICIENT, AbstractContact, ContactReport, Motion, Weights, tapped
 from truesim.contact.detection import ContactPoints, Detector
 from truesim.contact.friction_laws import STILL, AbstractFrictionLaw, BrownFriction
-from truesim.contact.rows import contact_rows
+from truesim.contact.rows import ContactRows, contact_rows
 from truesim.core.errors import unknown_name
+from truesim.core.tap import NO_TAP, Port, Tap
 from truesim.core.typing import Array, Float
 from truesim.model.model import COMPLIANCE, Model
 
 SHALLOWEST = 1e-12
 """Overlap below which there is no force [m]."""
+
+VELOCITY = Port(
+    "contact.velocity",
+    "contacts",
+    "m/s",
+    "Velocity of the second body relative to the first: along the normal, then slip along two tangents.",
+    ("normal", "first", "second"),
+)
+SLIP = Port(
+    "contact.slip",
+    "contacts",
+    "m/s",
+    "The part of the velocity along two tangents.",
+    ("first", "second"),
+    writable=False,
+)
+NORMAL_FORCE = Port("contact.normal_force", "contacts", "N", "Force that pushes the bodies apart.")
+FRICTION_FORCE = Port(
+    "contact.friction_force",
+    "contacts",
+    "N",
+    "Force on the second body along two tangents.",
+    ("first", "second"),
+    velocity=SLIP.name,
+)
 
 
 class ContactCompliant(AbstractContact):
@@ -51,6 +77,11 @@ class ContactCompliant(AbstractContact):
         """A force of the state."""
         return True
 
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        """Geometry first, then forces."""
+        return DEPTH, FRICTION_COEFFICIENT, VELOCITY, SLIP, NORMAL_FORCE, FRICTION_FORCE
+
     def weights(self, model: Model) -> Weights | None:
         """Nothing."""
         return None
@@ -58,23 +89,23 @@ class ContactCompliant(AbstractContact):
     def no_impulses(self, model: Model) -> None:
         """No impulses."""
 
-    def respond(self, model: Model, weights: Weights | None, motion: Motion) -> None:
+    def respond(self, model: Model, weights: Weights | None, motion: Motion, tap: Tap = NO_TAP) -> None:
         """No impulses."""
 
     def force(
-        self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]
+        self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], tap: Tap = NO_TAP
     ) -> tuple[Float[Array, "nv"], ContactReport]:
         """Generalised force of all contacts [N m or N]."""
-        points = self.detector(model, q)
+        points = tapped(self.detector(model, q), tap)
         rows = contact_rows(model, q, self.detector, points)
         tangent, friction = rows.tangent[:, :2], rows.friction[:, :2]
-        normal = self.normal_force(model, points, -rows.normal @ v)
-        slip = tangent @ v
+        approach, slip = _relative(rows, v, tap)
+        normal = tap(NORMAL_FORCE, self.normal_force(model, points, approach))
         speed = jnp.sqrt(jnp.sum(slip**2, axis=1) + STILL**2)
         geoms = model.geoms
         transition, breakaway = (self._of_points(x, points) for x in (geoms.transition_speed, geoms.breakaway))
         level = self.friction_law.level(speed, transition, breakaway)
-        rubbing = -friction * (normal * level / speed)[:, None] * slip
+        rubbing = tap(FRICTION_FORCE, -friction * (normal * level / speed)[:, None] * slip)
         total = rows.normal.T @ normal + jnp.einsum("pdn,pd->n", tangent, rubbing)
         padded = jnp.pad(rubbing, ((0, 0), (0, 2 - rubbing.shape[1])))
         report = ContactReport(
@@ -115,3 +146,12 @@ def with_compliance(model: Model, **numbers: float) -> Model:
         everywhere = np.full(len(model.geoms.names), value)
         model = eqx.tree_at(lambda m, field=field: getattr(m.geoms, field), model, everywhere)
     return model
+
+
+def _relative(rows: ContactRows, v: Array, tap: Tap) -> tuple[Float[Array, "points"], Float[Array, "points d"]]:
+    """Speed of approach and slip of every point."""
+    approach, slip = -rows.normal @ v, rows.tangent[:, :2] @ v
+    if tap.wants(VELOCITY) or tap.wants(SLIP):
+        moved = tap(VELOCITY, jnp.concatenate([-approach[:, None], slip], axis=1))
+        approach, slip = -moved[:, 0], tap(SLIP, moved[:, 1:])
+    return approach, slip

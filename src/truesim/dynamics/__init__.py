@@ -1,7 +1,7 @@
 """Rigid-body dynamics of a tree, after Featherstone, Rigid Body Dynamics Algorithms (2008)."""
 
 from truesim.dynamics.forward import forward_dynamics
-from truesim.dynamics.inverse import bias_forces, gravity_forces, inertia_forces, inverse_dynamics
+from truesim.dynamics.inverse import bias_forces, external_forces, gravity_forces, inertia_forces, inverse_dynamics
 from truesim.dynamics.jacobian import body_jacobian, carriers, motion_columns, point_jacobian
 from truesim.dynamics.kinematics import (
     body_accelerations,
@@ -9,6 +9,8 @@ from truesim.dynamics.kinematics import (
     body_velocities,
     difference,
     integrate,
+    joint_coordinates,
+    own_velocities,
     reference_configuration,
 )
 from truesim.dynamics.mass_matrix import mass_matrix
@@ -25,15 +27,18 @@ __all__ = [
     "carriers",
     "centre_of_mass",
     "difference",
+    "external_forces",
     "forward_dynamics",
     "gravity_forces",
     "inertia_forces",
     "integrate",
     "inverse_dynamics",
+    "joint_coordinates",
     "kinetic_energy",
     "mass_matrix",
     "momentum",
     "motion_columns",
+    "own_velocities",
     "point_jacobian",
     "potential_energy",
     "reference_configuration",

@@ -36,7 +36,7 @@ def forward_dynamics(
     tau: Float[Array, "nv"],
     *,
     external: Float[Array, "bodies 6"] | None = None,
-    added_inertia: Float[Array, "nv"] | None = None,
+    added_inertia: Float[Array, "nv"] | Float[Array, "nv nv"] | None = None,
     through_mass_matrix: bool = False,
 ) -> Float[Array, "nv"]:
     """Acceleration under the generalised forces `tau`: `a = (M + diag(added_inertia))^-1 (tau - c(q, v))`.
@@ -47,7 +47,8 @@ def forward_dynamics(
         v: Velocity.
         tau: Generalised forces [N m or N].
         external: Force on each body: torque [N m] and force [N] at the origin of its frame, in its own axes.
-        added_inertia: Inertia added to each degree of freedom, as implicit integrators do [kg m^2 or kg].
+        added_inertia: Inertia added to each degree of freedom, as implicit integrators do [kg m^2 or kg]; a whole
+            matrix only through the mass matrix.
         through_mass_matrix: Solve with M instead of the articulated-body recursion: cheaper where M is needed anyway.
     """
     return _acceleration((model, q, v, tau, external, added_inertia), through_mass_matrix)
@@ -67,7 +68,9 @@ def _acceleration_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
     def residual(inputs: tuple) -> Array:
         model, q, v, tau, external, added_inertia = inputs
         balance = tau - inverse_dynamics(model, q, v, a, external=external)
-        return balance if added_inertia is None else balance - added_inertia * a
+        if added_inertia is None:
+            return balance
+        return balance - (added_inertia * a if added_inertia.ndim == 1 else added_inertia @ a)
 
     _, tangent = eqx.filter_jvp(residual, (inputs,), (perturbations,))
     return a, inverse(tangent)
@@ -82,7 +85,7 @@ def _by_mass_matrix(
 ) -> tuple[Array, Inverse]:
     M = mass_matrix(model, q)
     if added_inertia is not None:
-        M = M + jnp.diag(added_inertia)
+        M = M + (jnp.diag(added_inertia) if added_inertia.ndim == 1 else added_inertia)
     bias = inverse_dynamics(model, q, v, jnp.zeros_like(v), external=external)
     inverse = functools.partial(dense.solve, M)
     return inverse(tau - bias), inverse

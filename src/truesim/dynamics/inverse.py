@@ -60,6 +60,18 @@ def joint_forces(
     return joined(model.topology.up(inward, forces, *frames))
 
 
+def external_forces(model: Model, q: Float[Array, "nq"], external: Float[Array, "bodies 6"]) -> Float[Array, "nv"]:
+    """Generalised forces of forces on bodies, `sum J^T F` [N m or N].
+
+    Args:
+        model: The robot.
+        q: Configuration.
+        external: Force on each body: torque [N m] and force [N] at the origin of its frame, in its own axes.
+    """
+    of_links = jnp.zeros((len(model.topology.links), 6)).at[np.array(model.topology.body_link)].set(external)
+    return joint_forces(model, joint_frames(model, q), list(of_links))
+
+
 def bias_forces(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nv"]:
     """Gravity, Coriolis and centrifugal forces: what holds the robot at zero acceleration [N m or N]."""
     return inverse_dynamics(model, q, v, jnp.zeros_like(v))

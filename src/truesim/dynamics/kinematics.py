@@ -38,6 +38,15 @@ def difference(model: Model, q: Float[Array, "nq"], start: Float[Array, "nq"]) -
     return joined([link.kind.difference(q[link.q], start[link.q]) for link in model.topology.links])
 
 
+def joint_coordinates(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv"]:
+    """A coordinate for every degree of freedom [rad or m]: orientations as rotation vectors from the parent's."""
+    if model.nq == model.nv:
+        return q
+    upright = {BALL: np.array([1.0, 0, 0, 0]), FREE: np.array([0.0, 0, 0, 1, 0, 0, 0])}
+    links = [link for link in model.topology.links if link.joint >= 0]
+    return joined([link.kind.difference(q[link.q], upright.get(link.kind, np.zeros(1))) for link in links])
+
+
 def link_poses(model: Model, q: Float[Array, "nq"]) -> list[Pose]:
     """Pose of every link in the world: `X_W[i] = X_W[parent] X[i]`."""
     X = joint_poses(model, q)
@@ -88,6 +97,12 @@ def body_velocities(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) 
     """Velocity of every body frame: angular [rad/s] and of its origin [m/s], world axes."""
     V, _ = link_velocities(model, joint_frames(model, q), q, v)
     return _in_world_axes(model, q, V)
+
+
+def own_velocities(model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "bodies 6"]:
+    """Velocity of every body frame: angular [rad/s] and of its origin [m/s], in the body's own axes."""
+    V, _ = link_velocities(model, joint_frames(model, q), q, v)
+    return V[np.array(model.topology.body_link)]
 
 
 def body_accelerations(

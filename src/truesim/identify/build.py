@@ -17,9 +17,10 @@ from truesim.identify.locate import located
 from truesim.identify.per_log import Known, PerLog, resolve
 from truesim.identify.problem import Problem
 from truesim.identify.recording import recording
+from truesim.identify.weights import network_parameters
 from truesim.model.model import Model
 from truesim.parameters import ParameterSet, Target, free
-from truesim.simulate import Simulator
+from truesim.simulate import Blueprint, Simulator
 from truesim.simulate.joint_laws import MujocoJointLaw
 
 Pair = tuple[float, float]
@@ -45,6 +46,8 @@ class Options:
     """Law of contact: `none`, `rigid` or `compliant`."""
     barrier: float | None = None
     """Of rigid contact: larger gives smoother gradients through contact events, the hardest unless given."""
+    blueprint: Blueprint | None = None
+    """Networks within the physics, whose weights are found together with the parameters."""
 
 
 def build(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: Options | None = None) -> Problem:
@@ -78,8 +81,12 @@ def _built(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: 
     step = sampling_step(recordings)
     ahead = int(np.ceil(_longest_delay(model, parameters, known, "sensors") / step))
     recordings = tuple(dataclasses.replace(r, ahead=ahead) for r in recordings)
+    simulator = _simulator(model, parameters, known, step, options)
+    if options.blueprint is not None:
+        simulator = simulator.augmented(options.blueprint)
+        parameters = ParameterSet((*parameters, *network_parameters(simulator, options.blueprint)))
     return Problem(
-        simulator=_simulator(model, parameters, known, step, options),
+        simulator=simulator,
         parameters=parameters,
         channels=compared,
         recordings=recordings,

@@ -122,7 +122,8 @@ def residual(
     """
     model = simulator.model
     links = {model.joints.names[link.joint]: link for link in model.topology.links if link.joint >= 0}
-    positions, velocities = read_encoders(model, state.q, state.v)
+    tap = simulator.tap(state, command, constants)
+    positions, velocities = read_encoders(model, state.q, state.v, tap)
     readings = read_sensors(simulator, state, command, constants)
     rows, at = [], 0
     for channel in channels:

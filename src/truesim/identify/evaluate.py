@@ -122,12 +122,12 @@ def _predicted(
     at = starts[:, None] + np.arange(rounds * size)
     inside = at < np.array([stop for _, stop in tiles])[:, None]
     at = np.minimum(at, len(recording.time) - 2)
-    q, v = first.q, first.v
+    q, v, memory = first.q, first.v, None
     residuals = []
     for k in range(rounds):
-        shot = problem.predict(theta, log, problem.stretches(log, at[:, k * size : (k + 1) * size], q, v))
+        shot = problem.predict(theta, log, problem.stretches(log, at[:, k * size : (k + 1) * size], q, v, memory))
         residuals.append(shot.residual)
-        q, v = shot.q, shot.v
+        q, v, memory = shot.q, shot.v, shot.memory
     residual = np.concatenate(residuals, axis=1)[:, first.lead :]
     valid = (recording.valid[at] & inside[..., None])[:, first.lead :]
     return Prediction(log, at[:, first.lead], np.where(np.isfinite(residual), residual, np.inf), valid)

@@ -14,13 +14,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from truesim.core.errors import TruesimError, unknown_name
-from truesim.core.typing import Float
+from truesim.core.typing import Bool, Float
 from truesim.identify.adam import minimise
 from truesim.identify.layout import Windows
 from truesim.identify.levenberg_marquardt import Outcome, Progress, Search, solve
 from truesim.identify.noise import first_allowance, first_noise, residual_noise
-from truesim.identify.normal import Point, Weights, point
+from truesim.identify.normal import Point, Weights, point, remembering
 from truesim.identify.problem import Problem
+from truesim.identify.weights import network_coordinates
 
 OPTIMISERS = ("lm", "adam")
 WINDOW = 0.5
@@ -138,6 +139,7 @@ class _Run:
         self.roughness = first_allowance(problem)
         self.weights = Weights(self.floor, self.roughness, settings.threshold)
         self.windows = problem.layout.windows(1)
+        self.networks = network_coordinates(problem.parameters)
         self.converged = self.interrupted = False
         self.at: Point
 
@@ -152,6 +154,8 @@ class _Run:
     def _stages(self) -> None:
         layout = self.problem.layout
         alone, whole = layout.windows(1), layout.windows(layout.size)
+        if self.networks.any() and not self.networks.all():
+            self._stage(alone, gain=FAR, damping=1e-3, held=self.networks)  # physics explains what it can
         self._stage(alone, gain=FAR, damping=1e-3)
         self.converged = self._stage(alone, gain=self.settings.gain).converged
         stretches, noise = self._saved(), self._noise()
@@ -166,18 +170,18 @@ class _Run:
         if self.settings.window is None:
             self._prefer(stretches)
 
-    def _join(self, windows: Windows, frozen: bool = False) -> None:
+    def _join(self, windows: Windows, held: np.ndarray | None = None) -> None:
         """Windows whose stretches are joined ever more tightly."""
         for tight in TIGHT:
-            self._stage(windows, tight, gain=FAR, frozen=frozen)
-        self.converged = self._stage(windows, TIGHT[-1], gain=self.settings.gain, frozen=frozen).converged
+            self._stage(windows, tight, gain=FAR, held=held)
+        self.converged = self._stage(windows, TIGHT[-1], gain=self.settings.gain, held=held).converged
 
     def _prefer(self, stretches: tuple) -> None:
         """Takes the estimate from single stretches if it predicts windows as well: its residuals are whiter."""
         windowed, cost = self._saved(), float(np.mean(np.log(self._noise())))
         theta = stretches[0].theta
         self.at = point(self.problem, theta, stretches[0].nodes)
-        self._join(self.windows, frozen=True)
+        self._join(self.windows, held=np.ones(len(theta), bool))
         as_good = float(np.mean(np.log(self._noise()))) < cost + np.log(AS_GOOD)
         self._restore(stretches if as_good else windowed)
 
@@ -188,15 +192,23 @@ class _Run:
         self.at, self.weights, self.windows, self.converged = saved
 
     def _stage(
-        self, windows: Windows, tight: float = 1.0, *, gain: float, damping: float = 1e-7, frozen: bool = False
+        self,
+        windows: Windows,
+        tight: float = 1.0,
+        *,
+        gain: float,
+        damping: float = 1e-7,
+        held: Bool[np.ndarray, "size"] | None = None,
     ) -> Outcome:
         """One solve, with noise levels as the residuals show them where it begins."""
         noise = self._noise()
         misfit = max(1.0, float(np.median(noise / self.floor)))
         self.weights = Weights(noise, tight * misfit * self.roughness, self.settings.threshold)
         self.windows = windows
-        search = Search(self.settings.iterations, gain, damping, frozen)
-        method = minimise if self.settings.optimiser == "adam" and not frozen else solve
+        search = Search(self.settings.iterations, gain, damping, held)
+        method = minimise if self.settings.optimiser == "adam" and held is None else solve
+        if self.problem.shooting.remembered:
+            self.at = remembering(self.problem, self.at)
         outcome = method(self.problem, self.at, self.weights, windows, search, self._seen)
         self.at = outcome.at
         return outcome

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from truesim.core.typing import Float
+from truesim.core.typing import Bool, Float
 from truesim.identify.layout import Windows
 from truesim.identify.normal import Normal, Point, Weights, cost, normal, point
 from truesim.identify.problem import Nodes, Problem
@@ -60,8 +60,8 @@ class Search:
     """Converged when the cost, half a chi-square, would fall by less than this."""
     damping: float = 1e-3
     """Damping to begin with."""
-    frozen: bool = False
-    """Whether the parameters stay and only first states move."""
+    held: Bool[np.ndarray, "size"] | None = None
+    """Which coordinates stay as they are; none unless given."""
 
 
 def solve(
@@ -86,7 +86,7 @@ def solve(
     trail: list[tuple[float, np.ndarray]] = []
     equations = normal(problem, here, weights, windows)
     for iteration in range(1, search.iterations + 1):
-        theta_step, node_steps, predicted = _step(problem, here, equations, windows, damping, search.frozen)
+        theta_step, node_steps, predicted = _step(problem, here, equations, windows, damping, search.held)
         if predicted < search.gain:
             return Outcome(here, equations.cost, True, iteration)
         size = float(np.abs(theta_step).max(initial=0.0))
@@ -132,11 +132,13 @@ def reduced(equations: Normal, damping: float = 0.0) -> Eliminated:
 
 
 def _step(
-    problem: Problem, here: Point, equations: Normal, windows: Windows, damping: float, frozen: bool
+    problem: Problem, here: Point, equations: Normal, windows: Windows, damping: float, held: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """The damped step of parameters and first states, and by how much the cost should fall."""
     system = reduced(equations, damping)
-    low, high = (here.theta, here.theta) if frozen else problem.parameters.bounds
+    low, high = problem.parameters.bounds
+    if held is not None:
+        low, high = np.where(held, here.theta, low), np.where(held, here.theta, high)
     H = system.corner + 1e-14 * np.trace(system.corner) * np.eye(len(low))
     step = minimise_in_box(H, system.gradient, low - here.theta, high - here.theta)
     moves = system.chains(step)
@@ -155,4 +157,4 @@ def _predicted(equations: Normal, step: np.ndarray, moves: np.ndarray) -> float:
 def moved(problem: Problem, nodes: Nodes, moves: Float[np.ndarray, "stretches nx"]) -> Nodes:
     """First states after small moves."""
     nv = nodes.v.shape[1]
-    return Nodes(problem.moved(nodes.q, moves[:, :nv]), nodes.v + moves[:, nv:])
+    return Nodes(problem.moved(nodes.q, moves[:, :nv]), nodes.v + moves[:, nv:], nodes.memory)

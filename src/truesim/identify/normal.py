@@ -57,6 +57,13 @@ def point(problem: Problem, theta: Float[np.ndarray, "size"], nodes: Nodes) -> P
     return Point(theta, nodes, *problem.differentiate(theta, nodes))
 
 
+def remembering(problem: Problem, at: Point) -> Point:
+    """The same point with networks that remember, at the start of each stretch, the one before it."""
+    memory = np.roll(at.shot.memory, 1, axis=0)
+    memory[~problem.layout.follows] = np.nan
+    return point(problem, at.theta, dataclasses.replace(at.nodes, memory=memory))
+
+
 def scaled_residual(problem: Problem, at: Point, weights: Weights) -> Float[np.ndarray, "stretches intervals rows"]:
     """Residuals in units of their noise, zero where nothing was measured."""
     r = np.where(problem.layout.valid, at.shot.residual / weights.noise, 0.0)

@@ -10,6 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from truesim import native
 from truesim.core.typing import Array, Bool, Float, Int
@@ -18,6 +19,7 @@ from truesim.identify.channels import Channel, predicted_values
 from truesim.identify.layout import STRETCH, Layout, intervals_at, lay_out, past_commands, sampling_step
 from truesim.identify.recording import Recording
 from truesim.identify.shooting import Sensitivity, Shooting, Shot, Stretch
+from truesim.identify.weights import written
 from truesim.model.model import Model
 from truesim.parameters import ParameterSet, Target
 from truesim.parameters.parameter import write
@@ -33,6 +35,8 @@ class Nodes:
 
     q: Float[np.ndarray, "stretches nq"]
     v: Float[np.ndarray, "stretches nv"]
+    memory: Float[np.ndarray, "stretches remembered"] | None = None
+    """What networks remember there; without it they begin anew."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,6 +100,7 @@ class Problem:
         """How stretches are simulated and compared."""
         return Shooting(
             model=self.simulator.model,
+            remembered=_remembered(self.simulator),
             simulator_of=self._simulator_of,
             with_inputs=self._with_inputs,
             channels=self.channels,
@@ -145,7 +150,14 @@ class Problem:
         done = self.kernel(*jax.tree.map(lambda *x: np.concatenate(x), *each))
         return [jax.tree.map(lambda x, k=k: x.reshape(len(each), -1, *x.shape[1:])[k], done) for k in range(len(each))]
 
-    def stretches(self, log: int, at: Int[np.ndarray, "stretches intervals"], q: np.ndarray, v: np.ndarray) -> Stretch:
+    def stretches(
+        self,
+        log: int,
+        at: Int[np.ndarray, "stretches intervals"],
+        q: np.ndarray,
+        v: np.ndarray,
+        memory: np.ndarray | None = None,
+    ) -> Stretch:
         """Stretches of a log, side by side.
 
         Args:
@@ -153,10 +165,14 @@ class Problem:
             at: Samples at which their intervals begin.
             q: Their first configurations.
             v: Their first velocities.
+            memory: What networks remember at their starts; nothing if not given.
         """
         recording = self.recordings[log]
         commands, stamps = past_commands(recording, at[:, 0], 0, self.simulator.history)
-        return Stretch(q, v, commands, stamps, intervals_at(recording, at))
+        return Stretch(q, v, commands, stamps, intervals_at(recording, at), self._memory(memory, len(q)))
+
+    def _memory(self, memory: np.ndarray | None, count: int) -> Float[np.ndarray, "stretches remembered"]:
+        return np.full((count, self.shooting.remembered), np.nan) if memory is None else memory
 
     def predict(self, theta: Float[np.ndarray, "size"], log: int, stretch: Stretch) -> Shot:
         """Other stretches of a log, side by side."""
@@ -222,8 +238,9 @@ class Problem:
     def model_at(self, theta: Float[np.ndarray, "size"], model: Model) -> Model:
         """A model with the parameters at these coordinates, as NumPy arrays."""
         with jax.enable_x64(True):
-            written = self.slots.write(model, jnp.asarray(theta[self.columns[0]]))
-        return jax.tree.map(lambda x: np.asarray(x) if isinstance(x, jax.Array) else x, written)
+            simulator = self.simulator.with_parts(model, self.simulator.learned)
+            moved = written(simulator, self.slots, jnp.asarray(theta[self.columns[0]])).model
+        return jax.tree.map(lambda x: np.asarray(x) if isinstance(x, jax.Array) else x, moved)
 
     def simulator_at(self, theta: Float[np.ndarray, "size"], log: int = 0) -> Simulator:
         """The simulator with these parameters, as it is for one of the logs."""
@@ -235,10 +252,11 @@ class Problem:
         return np.zeros((len(self.recordings), 0)) if self.known_values is None else self.known_values
 
     def _simulator_of(self, theta: Array, known: Array) -> Simulator:
-        model = self.slots.write(self.simulator.model, theta)
+        simulator = written(self.simulator, self.slots, theta)
+        model = simulator.model
         for place, value in zip(self.known, known, strict=True):
             model = write(model, place, value)
-        return eqx.tree_at(lambda s: s.model, self.simulator, model)
+        return simulator.with_parts(model, simulator.learned)
 
     def _with_inputs(self, simulator: Simulator, inputs: Array) -> Simulator:
         model = simulator.model
@@ -248,7 +266,8 @@ class Problem:
 
     def _arguments(self, theta: np.ndarray, nodes: Nodes) -> tuple[np.ndarray, np.ndarray, Stretch]:
         layout = self.layout
-        stretch = Stretch(nodes.q, nodes.v, layout.commands, layout.stamps, layout.intervals)
+        memory = self._memory(nodes.memory, len(nodes.q))
+        stretch = Stretch(nodes.q, nodes.v, layout.commands, layout.stamps, layout.intervals, memory)
         return theta[self.columns[layout.log]], self._known[layout.log], stretch
 
     @functools.cached_property
@@ -288,3 +307,11 @@ class Timed:
     def __call__(self, *args: Any) -> Any:
         """Runs the kernel."""
         return self.kernel(*args)
+
+
+def _remembered(simulator: Simulator) -> int:
+    """How many numbers networks remember from step to step."""
+    if simulator.learned is None:
+        return 0
+    with jax.enable_x64(True):
+        return ravel_pytree(simulator.learned.first_memory())[0].size

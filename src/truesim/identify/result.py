@@ -12,6 +12,7 @@ from truesim.identify.fit import Solution
 from truesim.identify.problem import Problem
 from truesim.identify.uncertainty import Uncertainty, loose, uncertainty, unseen
 from truesim.identify.verdict import Verdict, verdict
+from truesim.identify.weights import is_network
 from truesim.model.model import Model
 from truesim.parameters import Parameter
 from truesim.parameters.transforms import Positive
@@ -117,6 +118,7 @@ def _estimates(solution: Solution, found: Uncertainty) -> list[Estimate]:
     return [
         _estimate(p, values[n].reshape(np.shape(p.start)), std[n], unknown[c], _alike(solution, found, k))
         for k, (p, c, n) in enumerate(places)
+        if not is_network(p)
     ]
 
 
@@ -176,7 +178,7 @@ def _alike(solution: Solution, found: Uncertainty, k: int) -> list[str]:
     return [
         f"correlated with {other.name}"
         for j, other in enumerate(parameters)
-        if j != k and correlations[numbers[k], numbers[j]].max(initial=0.0) > ALIKE
+        if j != k and not is_network(other) and correlations[numbers[k], numbers[j]].max(initial=0.0) > ALIKE
     ]
 
 

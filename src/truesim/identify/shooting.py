@@ -14,12 +14,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from truesim.core.typing import Array, Float
 from truesim.dynamics import difference, integrate
 from truesim.identify.channels import Channel, residual
 from truesim.model.model import Model
 from truesim.simulate import Simulator, State
+from truesim.simulate.augment.memory import Memory
 from truesim.simulate.history import SHORTEST, History
 
 
@@ -36,6 +38,8 @@ class Stretch(NamedTuple):
     """When each of them began, from the start on [s]."""
     intervals: "Interval"
     """Its intervals, stacked."""
+    memory: Float[Array, "remembered"] = np.zeros(0)
+    """What networks remember at its start; NaN, or nothing, where they begin anew."""
 
 
 class Interval(NamedTuple):
@@ -63,6 +67,8 @@ class Shot(NamedTuple):
     """Configuration at the end."""
     v: Float[Array, "nv"]
     """Velocity at the end."""
+    memory: Float[Array, "remembered"]
+    """What networks remember at the end."""
 
 
 class Sensitivity(NamedTuple):
@@ -93,6 +99,8 @@ class Shooting:
     """Puts the inputs of an interval in their places."""
     channels: Sequence[Channel]
     """What is compared."""
+    remembered: int = 0
+    """How many numbers networks remember from step to step."""
     substeps: int = 1
     """Steps of the simulator within each interval."""
 
@@ -108,8 +116,8 @@ class Shooting:
 
             return jax.lax.scan(step, state, length=self.substeps)[0], r
 
-        end, r = jax.lax.scan(advance, self._first(stretch), stretch.intervals)
-        return Shot(r, end.q, end.v)
+        end, r = jax.lax.scan(advance, self._begun(everything, self._first(stretch), stretch), stretch.intervals)
+        return Shot(r, end.q, end.v, _flat(end.memory))
 
     def differentiate(
         self, theta: Float[Array, "size"], known: Float[Array, "known"], stretch: Stretch
@@ -121,7 +129,8 @@ class Shooting:
 
         def jacobians(f: Callable[[Any, State], Array], state: State) -> tuple[Array, Array]:
             """Derivatives of `f(everything, state)` by the state and by the parameters."""
-            by_state = _columns(lambda dx: f(eqx.combine(numbers, rest), self._moved(state, dx)), jnp.zeros(nx))
+            zero = jnp.zeros(nx + _flat(state.memory).size)
+            by_state = _columns(lambda dx: f(eqx.combine(numbers, rest), self._moved(state, dx)), zero)
             by_numbers = jax.vmap(
                 lambda tangent: jax.jvp(lambda n: f(eqx.combine(n, rest), state), (numbers,), (tangent,))[1]
             )(tangents)
@@ -143,8 +152,13 @@ class Shooting:
             return (state, X), (r, Y)
 
         X = jnp.concatenate([jnp.zeros((nx, theta.size)), jnp.eye(nx)], axis=1)
-        (end, X), (r, J) = jax.lax.scan(advance, (self._first(stretch), X), stretch.intervals)
-        return Shot(r, end.q, end.v), Sensitivity(J, X)
+        first = self._first(stretch)
+        if self.remembered:
+            by_state, by_numbers = jacobians(lambda e, s: _flat(self._begun(e, s, stretch).memory), first)
+            X = jnp.concatenate([X, jnp.concatenate([by_numbers, by_state], axis=1)])
+        first = self._begun(eqx.combine(numbers, rest), first, stretch)
+        (end, X), (r, J) = jax.lax.scan(advance, (first, X), stretch.intervals)
+        return Shot(r, end.q, end.v, _flat(end.memory)), Sensitivity(J, X[:nx])
 
     def fold(
         self,
@@ -197,6 +211,20 @@ class Shooting:
         history = History(stretch.commands, stretch.stamps) if stretch.stamps.size else None
         return State(stretch.q, stretch.v, jnp.zeros(()), history)
 
+    def _begun(self, everything: tuple[Simulator, Any], state: State, stretch: Stretch) -> State:
+        """A first state with what networks remember there."""
+        if not self.remembered:
+            return state
+        interval = jax.tree.map(lambda x: x[0], stretch.intervals)
+        simulator, _ = self._at(everything, interval)
+        scale = simulator.model.time_scale
+        state = _aged(simulator.started(_aged(state, scale), interval.command), 1 / scale)
+        anew, unflatten = ravel_pytree(state.memory)
+        if not stretch.memory.size:
+            return state
+        known = jnp.isfinite(stretch.memory)
+        return dataclasses.replace(state, memory=unflatten(jnp.where(known, stretch.memory, anew)))
+
     def _everything(self, theta: Array, known: Array) -> tuple[Simulator, Any]:
         """The simulator, and what follows from its parameters alone."""
         simulator = self.simulator_of(theta, known)
@@ -235,12 +263,21 @@ class Shooting:
     def _moved(self, state: State, dx: Array) -> State:
         """The state after a small move in its tangent space."""
         nv = state.v.size
-        q = integrate(self.model, state.q, dx[:nv])
-        return eqx.tree_at(lambda s: (s.q, s.v), state, (q, state.v + dx[nv:]))
+        q, memory = integrate(self.model, state.q, dx[:nv]), state.memory
+        if memory is not None:
+            flat, unflatten = ravel_pytree(memory)
+            memory = unflatten(flat + dx[2 * nv :])
+        return dataclasses.replace(state, q=q, v=state.v + dx[nv : 2 * nv], memory=memory)
 
     def _apart(self, state: State, start: State) -> Array:
         """The small move from `start` to `state`."""
-        return jnp.concatenate([difference(self.model, state.q, start.q), state.v - start.v])
+        moves = difference(self.model, state.q, start.q), state.v - start.v
+        return jnp.concatenate([*moves, *[_flat(state.memory) - _flat(start.memory)] * bool(self.remembered)])
+
+
+def _flat(memory: Memory | None) -> Float[Array, "remembered"]:
+    """What networks remember as one vector."""
+    return jnp.zeros(0) if memory is None else ravel_pytree(memory)[0]
 
 
 def _aged(state: State, scale: Array) -> State:

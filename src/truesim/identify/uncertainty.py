@@ -13,6 +13,7 @@ from truesim.core.typing import Float
 from truesim.identify.fit import Solution
 from truesim.identify.levenberg_marquardt import reduced
 from truesim.identify.normal import huber_weights, normal, scaled_residual, weighted_jacobian
+from truesim.identify.weights import NETWORKS, is_network
 from truesim.parameters.transforms import Linear
 
 LOOSE = 0.5
@@ -85,6 +86,8 @@ def unseen(solution: Solution, found: Uncertainty) -> list[str]:
             group += (coupled := [j for j in left if together[k, j]])
             left = [j for j in left if j not in coupled]
         labels = list(dict.fromkeys(names[k] for k in sorted(group)))
+        if all(label.startswith(NETWORKS + "/") for label in labels):
+            continue
         if len(labels) == 1:
             sentences.append(f"{labels[0]} does not show in these logs.")
         else:
@@ -97,7 +100,7 @@ def coordinate_names(solution: Solution) -> list[str]:
     """Name of each coordinate's parameter, with its element where it has several."""
     names = []
     for parameter in solution.problem.parameters:
-        several = isinstance(parameter.transform, Linear) and parameter.size > 1
+        several = isinstance(parameter.transform, Linear) and parameter.size > 1 and not is_network(parameter)
         names += [f"{parameter.name}[{k}]" if several else parameter.name for k in range(parameter.size)]
     return names
 

@@ -1,5 +1,8 @@
 """Motion in time: state, simulator, integrators, sensors, rollouts."""
 
+from truesim.simulate.augment.blueprint import Blueprint, Rule
+from truesim.simulate.augment.file import read_blueprint
+from truesim.simulate.augment.networks import GRU, MLP, Constant
 from truesim.simulate.compiled import compile_jacobian, compile_rollout, compile_value_and_gradient
 from truesim.simulate.history import History
 from truesim.simulate.integrators import Implicit, ImplicitFast, ImplicitStiff, RungeKutta4, SemiImplicitEuler
@@ -10,11 +13,16 @@ from truesim.simulate.simulator import Simulator
 from truesim.simulate.state import State, StepInfo
 
 __all__ = [
+    "GRU",
+    "MLP",
+    "Blueprint",
+    "Constant",
     "History",
     "Implicit",
     "ImplicitFast",
     "ImplicitStiff",
     "MujocoJointLaw",
+    "Rule",
     "RungeKutta4",
     "SemiImplicitEuler",
     "Simulator",
@@ -25,6 +33,7 @@ __all__ = [
     "compile_jacobian",
     "compile_rollout",
     "compile_value_and_gradient",
+    "read_blueprint",
     "readings",
     "record",
     "rollout",

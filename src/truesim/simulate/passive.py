@@ -2,11 +2,15 @@
 
 import jax.numpy as jnp
 
+from truesim.core.tap import Port
 from truesim.core.typing import Array, Float
 from truesim.dynamics.links import joined, per_dof
 from truesim.model.kinds import BALL, FIXED, FREE
 from truesim.model.model import Model
 from truesim.model.topology import Link
+
+SPRING = Port("joint.spring_torque", "dofs", "N m|N", "Force of the joint springs.", velocity="joint.velocity")
+DAMPING = Port("joint.damping_torque", "dofs", "N m|N", "Force of the joint dampers.", velocity="joint.velocity")
 
 
 def spring_forces(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv"]:

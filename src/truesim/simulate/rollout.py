@@ -17,8 +17,8 @@ from truesim.simulate.state import State, StepInfo
 
 
 def keep_states(state: State, info: StepInfo) -> State:
-    """Keeps the state after each step, without the commands and impulses that led there."""
-    return dataclasses.replace(state, history=None, impulses=None)
+    """Keeps the state after each step, without what it remembers of how it came there."""
+    return dataclasses.replace(state, history=None, impulses=None, memory=None)
 
 
 def rollout(

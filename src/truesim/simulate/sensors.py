@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from truesim.actuators.forces import ActuatorForces, actuator_forces
+from truesim.core.tap import NO_TAP, Port, Tap
 from truesim.core.typing import Array, Float
 from truesim.dynamics import body_accelerations, body_poses, body_velocities
 from truesim.model.model import Model
@@ -17,6 +19,12 @@ from truesim.simulate.simulator import Simulator
 from truesim.simulate.state import State
 from truesim.spatial.rotation import matrix_quaternion, normalise
 from truesim.spatial.transform import Pose
+
+READING = Port(
+    "sensor.reading", "channels", "its own", "What each channel of the declared sensors reads, bias included."
+)
+ENCODER_POSITION = Port("encoder.position", "coordinates", "rad|m", "Positions as a log holds them, bias included.")
+ENCODER_VELOCITY = Port("encoder.velocity", "dofs", "rad/s|m/s", "Velocities as a log holds them, bias included.")
 
 
 class Moment(NamedTuple):
@@ -59,10 +67,11 @@ def read_sensors(
         a = simulator.acceleration(state, command, constants)
         accelerations = body_accelerations(model, state.q, state.v, a)
     command, _ = simulator.delayed(state, command)
+    tap = simulator.equation(command, constants, state).tap(state.q, state.v) if simulator.learned else NO_TAP
     moment = Moment(
         model=model,
         state=state,
-        actuators=actuator_forces(model, state.q, state.v, command),
+        actuators=actuator_forces(model, state.q, state.v, command, tap),
         poses=body_poses(model, state.q),
         velocities=velocities,
         accelerations=accelerations,
@@ -73,14 +82,22 @@ def read_sensors(
         channels = slice(first, first + truth.size)
         first = channels.stop
         readings[sensor.name] = _cut(sensor, _measured(model, channels, truth.reshape(-1)).reshape(truth.shape))
-    return readings
+    return _tapped(readings, tap) if tap.wants(READING) else readings
+
+
+def _tapped(readings: dict[str, Array], tap: Tap) -> dict[str, Array]:
+    """Readings as a tap leaves them."""
+    sizes = np.cumsum([reading.size for reading in readings.values()])
+    parts = jnp.split(tap(READING, jnp.concatenate([jnp.ravel(x) for x in readings.values()])), sizes[:-1])
+    return {name: part.reshape(old.shape) for (name, old), part in zip(readings.items(), parts, strict=True)}
 
 
 def read_encoders(
-    model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]
+    model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], tap: Tap = NO_TAP
 ) -> tuple[Float[Array, "nq"], Float[Array, "nv"]]:
     """Positions and velocities as a log holds them: `scale * truth + bias`."""
-    return _measured(model, model.sensors.positions, q), _measured(model, model.sensors.velocities, v)
+    positions, velocities = _measured(model, model.sensors.positions, q), _measured(model, model.sensors.velocities, v)
+    return tap(ENCODER_POSITION, positions), tap(ENCODER_VELOCITY, velocities)
 
 
 def from_encoders(

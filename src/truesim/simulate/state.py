@@ -9,6 +9,7 @@ from truesim.core.typing import Array, Float, Int
 from truesim.dynamics import reference_configuration
 from truesim.model.model import Model
 from truesim.numerics.central_path import Impulses
+from truesim.simulate.augment.memory import Memory
 from truesim.simulate.history import History
 
 
@@ -25,6 +26,8 @@ class State(eqx.Module):
     """Past commands, if the simulator delays them; without any, the first command has always been held."""
     impulses: Impulses | None = None
     """Impulses of the last step's constraints; they make the search for the next ones shorter and change no result."""
+    memory: Memory | None = None
+    """What networks remember; without any, they have seen nothing."""
 
     @classmethod
     def at_rest(cls, model: Model, q: Float[Array, "nq"] | None = None) -> "State":

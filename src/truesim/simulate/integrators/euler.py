@@ -23,6 +23,6 @@ class SemiImplicitEuler(AbstractIntegrator):
         """One step."""
         model = equation.model
         forces = equation.forces(q, v)
-        added = dt * per_dof(model, model.joints.damping) if self.implicit_damping else None
+        added = dt * per_dof(model, model.joints.damping) if self.implicit_damping and equation.damps() else None
         a = equation.accelerate(q, v, forces.total, added)
         return semi_implicit(v, dt, a, forces, added)

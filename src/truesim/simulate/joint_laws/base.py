@@ -6,9 +6,25 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
+from truesim.core.tap import NO_TAP, Port, Tap
 from truesim.core.typing import Array, Bool, Float, Int
 from truesim.dynamics.links import per_dof
 from truesim.model.model import Model
+
+FRICTION = Port(
+    "joint.friction_torque",
+    "dofs",
+    "N m|N",
+    "Dry friction in each joint. Where it is solved as a constraint, a residual is a torque beside it.",
+    velocity="joint.velocity",
+)
+LIMIT = Port(
+    "joint.limit_torque",
+    "dofs",
+    "N m|N",
+    "Force of the joint limits. Where it is solved as a constraint, a residual is a torque beside it.",
+    velocity="joint.velocity",
+)
 
 
 class JointConstants(NamedTuple):
@@ -34,8 +50,15 @@ class ConstraintForce(NamedTuple):
 class AbstractJointLaw(eqx.Module):
     """Dry friction and limits of all joints."""
 
+    @property
     @abc.abstractmethod
-    def force(self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nv"]:
+    def solved(self) -> tuple[str, ...]:
+        """Names of the ports whose values are found together with the acceleration, and not before."""
+
+    @abc.abstractmethod
+    def force(
+        self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], tap: Tap = NO_TAP
+    ) -> Float[Array, "nv"]:
         """Forces that depend on the state alone [N m or N]."""
 
     @abc.abstractmethod

@@ -11,6 +11,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from truesim.core.tap import NO_TAP, Tap
 from truesim.core.typing import Array, Float
 from truesim.dynamics import bias_forces, inverse_dynamics, mass_matrix, reference_configuration
 from truesim.model.kinds import BALL, FREE
@@ -18,7 +19,14 @@ from truesim.model.model import Model
 from truesim.model.topology import Link
 from truesim.numerics import dense, soft_constraints
 from truesim.numerics.soft_constraints import Rows, Solution
-from truesim.simulate.joint_laws.base import AbstractJointLaw, ConstraintForce, JointConstants, dry_friction
+from truesim.simulate.joint_laws.base import (
+    FRICTION,
+    LIMIT,
+    AbstractJointLaw,
+    ConstraintForce,
+    JointConstants,
+    dry_friction,
+)
 from truesim.spatial.rotation import normalise, quaternion_log
 
 SMALLEST, LARGEST = 1e-4, 0.9999
@@ -51,9 +59,19 @@ class MujocoJointLaw(AbstractJointLaw):
             safe_reference=options.safe_reference,
         )
 
-    def force(self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nv"]:
-        """No force depends on the state alone."""
-        return jnp.zeros(model.nv)
+    @property
+    def solved(self) -> tuple[str, ...]:
+        """Friction and limits, where a joint has any."""
+        return (FRICTION.name,) * bool(self.friction) + (LIMIT.name,) * bool(self.limits)
+
+    def force(
+        self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], tap: Tap = NO_TAP
+    ) -> Float[Array, "nv"]:
+        """No force depends on the state alone, but for what a tap puts beside the constraints."""
+        none = jnp.zeros(model.nv)
+        if not tap.wants(FRICTION) and not tap.wants(LIMIT):
+            return none
+        return tap(FRICTION, none) + tap(LIMIT, none)
 
     def constants(self, model: Model) -> JointConstants | None:
         """The inverse weights, if any joint is constrained."""

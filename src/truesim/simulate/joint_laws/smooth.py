@@ -5,12 +5,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from truesim.core.tap import NO_TAP, Tap
 from truesim.core.typing import Array, Float
 from truesim.dynamics.links import joined, per_dof
 from truesim.model.kinds import HINGE, SLIDE
 from truesim.model.model import Model
 from truesim.model.quantity import quantity
-from truesim.simulate.joint_laws.base import AbstractJointLaw, ConstraintForce, JointConstants, dry_friction
+from truesim.simulate.joint_laws.base import (
+    FRICTION,
+    LIMIT,
+    AbstractJointLaw,
+    ConstraintForce,
+    JointConstants,
+    dry_friction,
+)
 
 
 class SmoothFriction(eqx.Module):
@@ -81,10 +89,20 @@ class SmoothJointLaw(AbstractJointLaw):
         """Friction and limits with default sharpness."""
         return cls(SmoothFriction.of(model), SmoothLimits.of(model))
 
-    def force(self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Float[Array, "nv"]:
+    @property
+    def solved(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    def force(
+        self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], tap: Tap = NO_TAP
+    ) -> Float[Array, "nv"]:
         """The sum of friction and limits."""
-        friction = jnp.zeros(model.nv) if self.friction is None else self.friction.force(model, v)
-        return friction if self.limits is None else friction + self.limits.force(model, q, v)
+        friction = tap(FRICTION, jnp.zeros(model.nv) if self.friction is None else self.friction.force(model, v))
+        if self.limits is None and not tap.wants(LIMIT):
+            return friction
+        limits = jnp.zeros(model.nv) if self.limits is None else self.limits.force(model, q, v)
+        return friction + tap(LIMIT, limits)
 
     def constants(self, model: Model) -> JointConstants | None:
         """None are needed."""

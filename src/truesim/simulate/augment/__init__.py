@@ -1,0 +1,1 @@
+"""Networks at any point of the physics: ports, blueprints, networks and heads."""

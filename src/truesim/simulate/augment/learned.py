@@ -1,0 +1,249 @@
+"""Networks in their places: a blueprint built for one robot, and who listens at the taps while it moves."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from truesim.core.tap import Port, Tap
+from truesim.core.typing import Array, Float
+from truesim.dynamics import integrate, joint_coordinates
+from truesim.model.model import Model
+from truesim.simulate.augment.heads import (
+    AbstractHead,
+    Conservative,
+    Dissipative,
+    Kinetic,
+    LearnedInertia,
+    factors,
+    lagrange,
+)
+from truesim.simulate.augment.memory import PREVIOUS, Memory, Seen
+from truesim.simulate.augment.networks import Recurrent
+
+INERTIA = Port(
+    "joint.inertia",
+    "dofs",
+    "kg m^2|kg",
+    "Part of the mass matrix that the bodies do not account for; kinetic head only.",
+)
+
+
+class Network(eqx.Module):
+    """A network between the ports of one robot."""
+
+    net: Any
+    """Any module that maps a vector to a vector; with a leading axis of rows in its arrays where each has its own."""
+    name: str = eqx.field(static=True)
+    output: str = eqx.field(static=True)
+    inputs: tuple[str, ...] = eqx.field(static=True)
+    mode: str = eqx.field(static=True)
+    """residual, replace or scale."""
+    sharing: str = eqx.field(static=True)
+    """shared, each or whole."""
+    rows: tuple[int, ...] = eqx.field(static=True)
+    """Rows of the output port that it acts on, and reads of the inputs."""
+    every: bool = eqx.field(static=True)
+    """Whether these are all rows."""
+    beside: tuple[bool, ...] = eqx.field(static=True)
+    """Which inputs have other rows than the output, and are read as a whole."""
+    scales: tuple[float, ...] = eqx.field(static=True)
+    """Typical size of each input [its own unit]."""
+    size: float = eqx.field(static=True)
+    """Typical size of the output [its own unit]."""
+    head: AbstractHead | None = eqx.field(static=True)
+    velocity: str | None = eqx.field(static=True)
+    """The port that a dissipative head works against."""
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether it remembers."""
+        return isinstance(self.net, Recurrent)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """All ports that must be known before it runs."""
+        return self.inputs if self.velocity is None else (*self.inputs, self.velocity)
+
+    def first_state(self) -> Float[Array, "*rows hidden"]:
+        """State of a recurrent network that has seen nothing."""
+        size = (self.net.hidden,)
+        return jnp.zeros(size if self.sharing == "whole" else (len(self.rows), *size))
+
+    def run(self, x: Array, state: Array | None) -> tuple[Array, Array | None]:
+        """What the network gives, and its state after it: one row each, or all at once."""
+        if self.sharing == "whole":
+            return self.net(x, state) if self.recurrent else (self.net(x), None)
+        own = eqx.if_array(0) if self.sharing == "each" else None
+        if self.recurrent:
+            return eqx.filter_vmap(lambda net, x, h: net(x, h), in_axes=(own, 0, 0))(self.net, x, state)
+        return eqx.filter_vmap(lambda net, x: net(x), in_axes=(own, 0))(self.net, x), None
+
+    def features(self, values: list[Array]) -> Float[Array, "*rows features"]:
+        """The inputs in units of their typical size: a row each, or one after the other."""
+        columns = zip(values, self.beside, self.scales, strict=True)
+        own = [(_columns(x) if beside else _columns(x)[np.array(self.rows)]) / s for x, beside, s in columns]
+        if self.sharing == "whole":
+            return jnp.concatenate([jnp.zeros(0), *(jnp.ravel(x) for x in own)])
+        return jnp.concatenate([jnp.zeros((len(self.rows), 0)), *own], axis=1)
+
+
+class Learned(eqx.Module):
+    """All networks of one robot, in the order in which they run."""
+
+    networks: tuple[Network, ...]
+    shapes: tuple[tuple[str, tuple[int, ...]], ...] = eqx.field(static=True)
+    """Shape of every port that is read a step late."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each network."""
+        return tuple(network.name for network in self.networks)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether a step depends on the one before beyond its state."""
+        return bool(self.shapes) or any(network.recurrent for network in self.networks)
+
+    def touches(self, name: str) -> bool:
+        """Whether any network reads or changes a port."""
+        late = [port for port, _ in self.shapes]
+        return name in late or any(name == n.output or name in n.reads for n in self.networks)
+
+    def takes_over(self, port: Port) -> bool:
+        """Whether the physics' own value of a port counts no more as it is."""
+        return any(n.output == port.name and n.mode != "residual" for n in self.networks)
+
+    def first_memory(self) -> Memory:
+        """Nothing yet."""
+        hidden = {n.name: n.first_state() for n in self.networks if n.recurrent}
+        return Memory({name: jnp.zeros(shape) for name, shape in self.shapes}, hidden)
+
+    def listen(self, model: Model, q: Float[Array, "nq"], memory: Memory | None, seen: Seen | None = None) -> Tap:
+        """A tap with these networks behind it, that has seen nothing yet, or what another has."""
+        return Listener(self, (model, q), self.first_memory() if memory is None else memory, seen)
+
+    def remembered(self, seen: Seen, before: Memory | None) -> Memory | None:
+        """What the next step needs, after all taps of this one."""
+        if not self.remembers:
+            return None
+        memory = self.first_memory() if before is None else before
+        previous = {name: seen.values.get(name, old) for name, old in memory.previous.items()}
+        return Memory(previous, {**memory.hidden, **seen.hidden})
+
+    def kinetic(self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> LearnedInertia | None:
+        """What corrections of the kinetic energy add to the equation of motion, if there are any."""
+        if not any(isinstance(n.head, Kinetic) for n in self.networks):
+            return None
+        return lagrange(lambda dq: self.inertia(model, q + dq), v)
+
+    def inertia(self, model: Model, q: Float[Array, "nq"]) -> Float[Array, "nv nv"]:
+        """What corrections of the kinetic energy add to the mass matrix [kg m^2 or kg]."""
+        total = jnp.zeros((model.nv, model.nv))
+        for network in self.networks:
+            if isinstance(network.head, Kinetic):
+                rows = np.array(network.rows)
+                x = network.features([joint_coordinates(model, q)])
+                numbers, _ = network.run(x, None)
+                if network.sharing == "whole":
+                    L, d = factors(numbers, len(rows))
+                    total = total.at[np.ix_(rows, rows)].add(network.size * (L * d) @ L.T)
+                else:
+                    d = jax.vmap(lambda n: factors(n, 1)[1][0])(numbers)
+                    total = total.at[rows, rows].add(network.size * d)
+        return total
+
+    def potential(self, model: Model, q: Float[Array, "nq"]) -> Float[Array, ""]:
+        """Sum of all learned potentials [J]."""
+        potentials = [n for n in self.networks if isinstance(n.head, Conservative)]
+        return sum((_potential(n, joint_coordinates(model, q)) for n in potentials), start=jnp.zeros(()))
+
+    def weights(self, k: int) -> Float[Array, "numbers"]:
+        """All numbers of a network as one vector."""
+        return ravel_pytree(eqx.filter(self.networks[k].net, eqx.is_inexact_array))[0]
+
+    def with_weights(self, k: int, numbers: Float[Array, "numbers"]) -> "Learned":
+        """The same with other numbers in a network."""
+        own, rest = eqx.partition(self.networks[k].net, eqx.is_inexact_array)
+        return eqx.tree_at(lambda s: s.networks[k].net, self, eqx.combine(ravel_pytree(own)[1](numbers), rest))
+
+
+class Listener(Tap):
+    """Runs networks where their ports are offered, and remembers what they read."""
+
+    def __init__(self, learned: Learned, at: tuple[Model, Array], memory: Memory, seen: Seen | None = None):
+        self._learned, self._at, self._memory = learned, at, memory
+        self._values = {} if seen is None else dict(seen.values)
+        self._hidden = {} if seen is None else dict(seen.hidden)
+
+    @property
+    def seen(self) -> Seen:
+        """What has passed so far."""
+        return Seen(self._values, self._hidden)
+
+    def wants(self, port: Port) -> bool:
+        """Whether a network reads or changes it."""
+        return self._learned.touches(port.name)
+
+    def __call__(self, port: Port, value: Array) -> Array:
+        """The value after all networks of this port."""
+        if self.wants(port):
+            self._values[port.name] = value
+        for network in self._learned.networks:
+            if network.output == port.name:
+                value = self._values[port.name] = self._changed(network, value)
+        return value
+
+    def _changed(self, network: Network, value: Array) -> Array:
+        rows = np.array(network.rows)
+        own = _columns(value)[rows]
+        change = network.size * jnp.reshape(self._force(network, own), own.shape)
+        if network.mode == "scale":
+            change = own * change
+        if network.every:
+            change = jnp.reshape(change, value.shape)
+            return change if network.mode == "replace" else value + change
+        new = change if network.mode == "replace" else own + change
+        return jnp.reshape(_columns(value).at[rows].set(new), value.shape)
+
+    def _force(self, network: Network, own: Array) -> Array:
+        if isinstance(network.head, Conservative):
+            return self._gradient(network)
+        values = [self._value(name) for name in network.inputs]
+        state = self._memory.hidden.get(network.name)
+        numbers, state = network.run(network.features(values), state)
+        if state is not None:
+            self._hidden[network.name] = state
+        if not isinstance(network.head, Dissipative):
+            return numbers
+        assert network.velocity is not None, "a dissipative head has a velocity to work against"
+        velocity = _columns(self._value(network.velocity))[np.array(network.rows)]
+        if network.sharing == "whole":
+            return network.head.force(numbers, jnp.ravel(velocity))
+        return jax.vmap(network.head.force)(numbers, velocity)
+
+    def _gradient(self, network: Network) -> Float[Array, "rows"]:
+        """Minus the slope of the potential along each degree of freedom, in units of the size."""
+        model, q = self._at
+
+        def potential(dq: Array) -> Array:
+            return _potential(network, joint_coordinates(model, integrate(model, q, dq)))
+
+        return -jax.grad(potential)(jnp.zeros(model.nv))[np.array(network.rows)] / network.size
+
+    def _value(self, name: str) -> Array:
+        if name.startswith(PREVIOUS):
+            return self._memory.previous[name.removeprefix(PREVIOUS)]
+        return self._values[name]
+
+
+def _potential(network: Network, coordinates: Float[Array, "nv"]) -> Float[Array, ""]:
+    numbers, _ = network.run(network.features([coordinates]), None)
+    return network.size * jnp.sum(numbers)
+
+
+def _columns(value: Array) -> Float[Array, "rows width"]:
+    return value[:, None] if value.ndim == 1 else value
