@@ -26,7 +26,7 @@ class Kernels(NamedTuple):
     logits: Float[Array, "kernels"]
     means: Float[Array, "kernels size"]
     factors: Float[Array, "kernels size size"]
-    """Logarithms of the diagonals of the covariances' lower Cholesky factors; below them, entries over the diagonal's."""
+    """Logarithms of the diagonals of the covariances' Cholesky factors; below them, entries over the diagonal's."""
 
     @classmethod
     def around(cls, means: Float[np.ndarray, "kernels size"], std: Float[np.ndarray, "size"]) -> "Kernels":
