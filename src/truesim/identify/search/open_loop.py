@@ -76,14 +76,14 @@ class OpenLoop(AbstractLeastSquares):
 
     def costs(self, theta: Float[np.ndarray, "batch size"]) -> Float[np.ndarray, "batch"]:
         """Cost of every candidate."""
-        total = _prior(self.problem, theta).cost
+        total = prior(self.problem, theta).cost
         for own, rest in self._calls(theta):
             total = total + self._kernel("cost", self._cost)(own, *rest)
         return total
 
     def equations(self, theta: Float[np.ndarray, "batch size"]) -> Equations:
         """Cost and normal equations of every candidate."""
-        cost, gradient, matrix = _prior(self.problem, theta)
+        cost, gradient, matrix = prior(self.problem, theta)
         for (own, rest), where in zip(self._calls(theta), self._columns(), strict=True):
             found = self._kernel("equations", self._equations)(own, *rest)
             cost = cost + found.cost
@@ -150,17 +150,17 @@ def box_of(problem: Problem) -> Box:
 def true_state(
     model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"]
 ) -> tuple[Float[Array, "nq"], Float[Array, "nv"]]:
-    """The state that encoders with this bias and scale show as `q` and `v`."""
-    sensors, q, v = model.sensors, jnp.asarray(q), jnp.asarray(v)
-    bias, scale = jnp.asarray(sensors.bias)[sensors.positions], jnp.asarray(sensors.scale)[sensors.positions]
-    for link in model.topology.links:
-        if link.joint >= 0 and link.kind in (HINGE, SLIDE):
-            k, at = link.q_start, link.v_start
-            q, v = q.at[k].set((q[k] - bias[k]) / scale[k]), v.at[at].set(v[at] / scale[k])
-    return q, v
+    """The state that encoders with this bias and scale show as `q`, and whose velocity is the slope of that."""
+    links = [link for link in model.topology.links if link.joint >= 0 and link.kind in (HINGE, SLIDE)]
+    straight, joint = np.zeros(model.nq), np.zeros((model.nv, model.nq))
+    for link in links:
+        straight[link.q_start] = joint[link.v_start, link.q_start] = 1.0
+    bias = model.sensors.bias[model.sensors.positions] * straight
+    scale = (model.sensors.scale[model.sensors.positions] - 1.0) * straight + 1.0
+    return (q - bias) / scale, v / (joint @ (scale - 1.0) + 1.0)
 
 
-def _prior(problem: Problem, theta: Float[np.ndarray, "batch size"]) -> Equations:
+def prior(problem: Problem, theta: Float[np.ndarray, "batch size"]) -> Equations:
     """What departures from priors cost; the vague prior of all coordinates included."""
     batch, size = theta.shape
     away = (theta - problem.parameters.start) / VAGUE
