@@ -147,9 +147,8 @@ class Shooting:
             r = self._residual(everything, state, interval)
             C, D = jacobians(lambda e, s: self._residual(e, s, interval), state)
             Y = C @ X + _widened(D, nx)
-            for _ in range(self.substeps):
-                state, X = step(state, X, interval)
-            return (state, X), (r, Y)
+            carry, _ = jax.lax.scan(lambda at, _: (step(*at, interval), None), carry, length=self.substeps)
+            return carry, (r, Y)
 
         X = jnp.concatenate([jnp.zeros((nx, theta.size)), jnp.eye(nx)], axis=1)
         first = self._first(stretch)

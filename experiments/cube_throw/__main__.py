@@ -1,0 +1,64 @@
+"""A thrown cube: `python -m experiments.cube_throw [--quick] [--out DIR]`.
+
+Stiffness, damping and friction of compliant contact are found from a throw under rigid contact. The start is zero:
+the cube falls through the floor. Other throws show how far the numbers carry.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import plotly.graph_objects as go
+from rich.console import Console
+from rich.table import Table
+
+from experiments.cube_throw.fit import Found, Throw
+from experiments.cube_throw.scene import STEPS, THROW, TIMESTEP, other_throws, thrown
+
+OTHERS = 5
+
+
+def tables(throw: Throw, found: Found, q: np.ndarray, v: np.ndarray) -> list[Table]:
+    """What was found, and mean position errors."""
+    numbers = Table(
+        "", "stiffness, N/m^1.5", "damping, N s/m^2.5", "friction", "evaluations", title="compliant contact"
+    )
+    for name, x, count in (("start", throw.start, 0), ("fitted", found.numbers, found.evaluations)):
+        numbers.add_row(name, f"{1e4 * x[0]:.4g}", f"{1e4 * x[1]:.4g}", f"{x[2]:.4f}", str(count))
+    errors = Table("throw", "at the start, m", "fitted, m", title="mean position error over 3 s")
+    throws = [("of the fit", q, v)] + [(f"other {k + 1}", *state) for k, state in enumerate(other_throws(OTHERS))]
+    for name, q_k, v_k in throws:
+        errors.add_row(name, *(f"{throw.error(x, q_k, v_k):.3f}" for x in (throw.start, found.numbers)))
+    return [numbers, errors]
+
+
+def picture(throw: Throw, found: Found, q: np.ndarray, v: np.ndarray, path: Path) -> None:
+    """Places over time, rigid and compliant."""
+    figure, time = go.Figure(), TIMESTEP * np.arange(1, STEPS + 1)
+    rigid, compliant = throw.reference(q, v)[0], throw.places(found.numbers, q, v)
+    for k, (axis, colour) in enumerate(zip("xyz", ("steelblue", "firebrick", "seagreen"), strict=True)):
+        dotted = {"color": colour, "dash": "dot"}
+        figure.add_scatter(x=time, y=rigid[:, k], name=f"{axis}, rigid", line={"color": colour})
+        figure.add_scatter(x=time, y=compliant[:, k], name=f"{axis}, compliant", line=dotted)
+    figure.update_layout(template="simple_white", xaxis_title="time [s]", yaxis_title="place [m]", title="Thrown cube")
+    figure.write_html(path, include_plotlyjs=True)
+
+
+def main() -> None:
+    """Fits, prints and draws."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.cube_throw")
+    parser.add_argument("--quick", action="store_true", help="no picture")
+    parser.add_argument("--out", type=Path, default=Path("cube_throw"), help="folder of the picture")
+    arguments = parser.parse_args()
+    console, throw = Console(width=120), Throw()
+    q, v = thrown(*map(np.array, THROW))
+    found = throw.fit(q, v)
+    for table in tables(throw, found, q, v):
+        console.print(table)
+    if not arguments.quick:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        picture(throw, found, q, v, arguments.out / "cube_throw.html")
+
+
+if __name__ == "__main__":
+    main()

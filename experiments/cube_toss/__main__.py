@@ -1,0 +1,99 @@
+"""Real tosses of a cube: `python -m experiments.cube_toss [--quick] [--evaluations N] [--out DIR]`.
+
+Both simulators are tuned by CMA-ES on 80 tosses, with the same number of candidates and of steps, and then predict 40
+others from their first six frames. The last row gives MuJoCo the table and the cube as our fit found them.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+from plotly.subplots import make_subplots
+from rich.console import Console
+from rich.table import Table
+
+from experiments.cube_toss import ours, peer
+from experiments.cube_toss.search import Values, search
+from experiments.cube_toss.tosses import RATE, Tosses, read_tosses
+from experiments.recorded import folder
+
+TRAIN = 80
+
+
+def fit_ours(simulator: ours.Ours, tosses: Tosses, evaluations: int, seed: int = 0) -> Values:
+    """Our numbers."""
+    losses = lambda candidates: [tosses.loss(s) for s in simulator(candidates, tosses)]  # noqa: E731
+    return search(ours.NUMBERS, losses, evaluations, seed)[0]
+
+
+def fit_peer(simulator: peer.MuJoCo, tosses: Tosses, evaluations: int, seed: int = 0) -> Values:
+    """MuJoCo's numbers."""
+    losses = lambda candidates: [tosses.loss(simulator(c, tosses)) for c in candidates]  # noqa: E731
+    return search(peer.NUMBERS, losses, evaluations, seed)[0]
+
+
+def rows(name: str, simulated: np.ndarray, tosses: Tosses, numbers: Values, train: int) -> list[str]:
+    """One row of the table: errors on the tosses of the fit and on the others."""
+    apart, turned = tosses.errors(simulated)
+    cells = [f"{1000 * e[part].mean():.2f}" for part in (slice(train), slice(train, None)) for e in (apart,)]
+    turns = [f"{turned[part].mean():.3f}" for part in (slice(train), slice(train, None))]
+    shown = ", ".join(f"{k} {v:.3g}" for k, v in list(numbers.items())[:3])
+    return [name, cells[0], turns[0], cells[1], turns[1], shown]
+
+
+def picture(simulations: dict[str, np.ndarray], tosses: Tosses, train: int, path: Path) -> None:
+    """Held-out errors of every toss, best to worst, and the height of one of them over time."""
+    figure = make_subplots(1, 3, subplot_titles=("position error, mm", "rotation error, rad", "height of one toss, m"))
+    held = tosses[slice(train, None)]
+    time_ = np.arange(held.lengths[0]) / RATE
+    for k, (name, simulated) in enumerate(simulations.items()):
+        colour = ("steelblue", "firebrick", "darkorange")[k]
+        apart, turned = held.errors(simulated[train:])
+        for column, values in ((1, 1000 * np.sort(apart)), (2, np.sort(turned))):
+            line = {"color": colour}
+            figure.add_scatter(y=values, line=line, name=name, showlegend=column == 1, row=1, col=column)
+        height = simulated[train, : held.lengths[0], 2]
+        figure.add_scatter(x=time_, y=height, line={"color": colour}, showlegend=False, row=1, col=3)
+    recorded = held.frames[0, : held.lengths[0], 2]
+    figure.add_scatter(x=time_, y=recorded, line={"color": "black", "dash": "dot"}, name="recorded", row=1, col=3)
+    figure.update_xaxes(title="held-out tosses, sorted", row=1, col=1)
+    figure.update_layout(template="simple_white", width=1300, height=450)
+    figure.write_html(path, include_plotlyjs=True)
+
+
+def main() -> None:
+    """Tunes both, prints and draws."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.cube_toss")
+    parser.add_argument("--quick", action="store_true", help="few tosses, few candidates, no picture")
+    parser.add_argument("--evaluations", type=int, default=600, help="candidates for each simulator")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=Path("cube_toss"), help="folder of the picture")
+    arguments = parser.parse_args()
+    data = folder("cube_toss")
+    tosses, rig, train, count = read_tosses(data), data / "rig.xml", TRAIN, arguments.evaluations
+    if arguments.quick:
+        tosses, train, count = tosses[slice(0, 18)], 12, 60
+    console, fitted = Console(width=150), tosses[slice(train)]
+    table = Table("", "train mm", "train rad", "held-out mm", "held-out rad", "first numbers", title="mean errors")
+    steps = int(fitted.lengths.sum()) * ours.SUBSTEPS * count
+    begin, simulator = time.perf_counter(), ours.Ours(rig, tosses.frames.shape[1])
+    numbers = fit_ours(simulator, fitted, count, arguments.seed)
+    simulations = {"truesim": simulator([numbers], tosses)[0]}
+    table.add_row(*rows("truesim", simulations["truesim"], tosses, numbers, train))
+    console.print(f"truesim: {time.perf_counter() - begin:.0f} s", {k: float(f"{v:.4g}") for k, v in numbers.items()})
+    for name, places in (("MuJoCo", None), ("MuJoCo, our places", numbers)):
+        begin, other = time.perf_counter(), peer.MuJoCo(rig, places)
+        its = fit_peer(other, fitted, count, arguments.seed)
+        simulations[name] = other(its, tosses)
+        table.add_row(*rows(name, simulations[name], tosses, its, train))
+        console.print(f"{name}: {time.perf_counter() - begin:.0f} s", {k: float(f"{v:.4g}") for k, v in its.items()})
+    console.print(f"{train} tosses of the fit, {len(tosses) - train} held out; {steps / 1e6:.1f} million steps each.")
+    console.print(table)
+    if not arguments.quick:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        picture(simulations, tosses, train, arguments.out / "cube_toss.html")
+
+
+if __name__ == "__main__":
+    main()
