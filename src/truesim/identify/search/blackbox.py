@@ -37,14 +37,14 @@ def conclude_on_mujoco(engine: MujocoEngine, found: Found, held_out: MujocoEngin
             simulated[f"{name}_start"] = [_prediction(windows, r[1]) for windows, r in pairs]
     residual = _by_sample(problem, simulated["train"])
     noise = np.maximum(_spread(simulated["train"]), first_noise(problem))
-    nodes = problem.first_nodes()
+    nodes, none = problem.first_nodes(), np.zeros((problem.layout.size, 0))
     nothing = Sensitivity(np.zeros((0,)), np.zeros((0,)))
     solution = Solution(
         problem=problem,
-        at=Point(theta, nodes, Shot(residual, nodes.q, nodes.v), nothing),
+        at=Point(theta, nodes, Shot(residual, nodes.q, nodes.v, none), nothing),
         weights=Weights(noise, np.ones(2 * nodes.v.shape[1])),
         windows=problem.layout.windows(max(1, round(engine.window / problem.layout.seconds))),
-        start=Point(start, nodes, Shot(_by_sample(problem, simulated["train_start"]), nodes.q, nodes.v), nothing),
+        start=Point(start, nodes, Shot(_by_sample(problem, simulated["train_start"]), nodes.q, nodes.v, none), nothing),
         sensor_noise=first_noise(problem),
         converged=found.best.ending == "converged",
         interrupted=found.interrupted,
