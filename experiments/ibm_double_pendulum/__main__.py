@@ -41,9 +41,12 @@ REQUIRED = {200: 0.082, 50: 0.011}
 def fit() -> Solution:
     """The pendulum that explains the training recordings."""
     logs, cameras = training()
-    model = load(RIG)
-    patterns = [p for name in FREE for p in ([name.replace("?", axis) for axis in "xy"] if "?" in name else [name])]
-    return solve_problem(build(model, logs, patterns, Options(per_log=cameras)), Settings(window=WINDOW))
+    return solve_problem(build(load(RIG), logs, patterns(), Options(per_log=cameras)), Settings(window=WINDOW))
+
+
+def patterns() -> list[str]:
+    """Everything that is free."""
+    return [p for name in FREE for p in ([name.replace("?", axis) for axis in "xy"] if "?" in name else [name])]
 
 
 def main() -> None:

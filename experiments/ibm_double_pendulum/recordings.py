@@ -36,6 +36,17 @@ def training() -> tuple[list[Log], Cameras]:
     return logs, {name: _camera(x) for name, x in frames.items()}
 
 
+def first_second() -> tuple[Log, Cameras]:
+    """The second that Tiny Differentiable Simulator's own experiment fits: the first 400 frames of a recording."""
+    path = folder("ibm_double_pendulum") / "train" / "28.csv"
+    frames = np.loadtxt(path, max_rows=400)
+    after = np.full((1, 6), np.nan)  # a log's last sample is not compared
+    log = _log(
+        path.name, np.concatenate([frames, after]), np.pad(_running_mean(frames[:, :2], PIVOT_FRAMES), ((0, 1), (0, 0)))
+    )
+    return log, {path.name: _camera(frames)}
+
+
 def validation() -> tuple[list[Log], Cameras]:
     """The validation sequences, given frames first; pivot and camera are known from the given frames alone."""
     root = folder("ibm_double_pendulum")

@@ -10,6 +10,7 @@ import pytest
 from tests.report import fits
 from truesim.report import numbers
 from truesim.report.sections.advice import advice, listed, place
+from truesim.report.sections.basins import basin_table
 from truesim.report.sections.headline import headline
 from truesim.report.sections.parameters import parameter_table, split
 from truesim.report.sections.provenance import command
@@ -183,3 +184,14 @@ def test_the_command_can_be_typed():
         "--per-log", "per_log.json", "--floating-base",
         "--tie", "a", "b", "--out", "my fit", "--force",
     ]  # fmt: skip
+
+
+def test_basins_of_a_search():
+    """The lowest minima with cost, count and values; no table for a fit that was not searched."""
+    assert basin_table(fits.document()) is None
+    basins = [{"cost": 1.25 * k, "count": 10 - k, "values": {"bodies/a.mass": [0.5 + k]}} for k in range(10)]
+    table = basin_table({"search": {"solves": 55, "found": 10, "basins": basins}})
+    assert table.words.startswith("55 solves from different starts came to 10 minima")
+    assert [row.count for row in table.rows] == [10, 9, 8, 7, 6, 5, 4, 3]
+    assert table.rows[1].cost == "1.25"
+    assert table.rows[1].values == ("1.5",)

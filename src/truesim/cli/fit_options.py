@@ -44,5 +44,19 @@ Robust = Annotated[
 ]
 Optimiser = Annotated[str, typer.Option("--optimizer", help="lm (Levenberg-Marquardt) or adam.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything random; kept with the result.")]
+Search = Annotated[
+    str,
+    typer.Option(
+        help="Where to begin: local (the robot's own values), hopping (many starts) or cmaes (no derivatives)."
+    ),
+]
+Engine = Annotated[
+    str, typer.Option(help="Simulator of the search: truesim, or mujoco as a black box, whose result is the fit.")
+]
+Workers = Annotated[
+    str, typer.Option(help="Threads of the search; 'ray' or the address of a Ray cluster.", metavar="N|ray|ADDRESS")
+]
+Seconds = Annotated[float | None, typer.Option(help="Stop the search after this time, in s.")]
+Solves = Annotated[int | None, typer.Option(help="Stop the search after so many solves, or evaluations of cmaes.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is in the folder.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the content of fit.json.")]

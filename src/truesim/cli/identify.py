@@ -1,5 +1,6 @@
 """`truesim identify`: from a robot file and logs to the same robot with identified physics."""
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from truesim.cli.arguments import Barrier, Contact, FloatingBase, Logs, Mapping,
 from truesim.cli.pairs import laws, numbers, pairs
 from truesim.cli.progress import FitProgress, working
 from truesim.cli.readable import readable
+from truesim.cli.search import LOCAL, Asked, on_mujoco, search_options, searched
 from truesim.contact.choose import NONE
 from truesim.core.errors import TruesimError
 from truesim.formats import load
@@ -48,6 +50,11 @@ def identify(
     set_: given.Set = None,
     robust: given.Robust = 8.0,
     optimiser: given.Optimiser = "lm",
+    search: given.Search = LOCAL,
+    engine: given.Engine = "truesim",
+    workers: given.Workers = "1",
+    seconds: given.Seconds = None,
+    solves: given.Solves = None,
     seed: given.Seed = 0,
     floating_base: FloatingBase = False,
     force: given.Force = False,
@@ -59,28 +66,22 @@ def identify(
     so far; the same command goes on from there.
     """
     options: dict[str, Any] = {
-        "window": window,
-        "tie": tie,
-        "bounds": bounds,
-        "prior": prior,
-        "channel": channel,
-        "law": law,
+        **{"window": window, "tie": tie, "bounds": bounds, "prior": prior, "channel": channel, "law": law},
         "contact": contact,
         "barrier": barrier,
         "set": set_,
         "robust": robust,
         "optimizer": optimiser,
+        **search_options(search, engine, workers, seconds, solves),
         "seed": seed,
         "per_log": None if per_log is None else dict(read_per_log(per_log)),
         "mapping": None if mapping is None else str(mapping),
         "floating_base": floating_base or None,
     }
     request = Request(str(robot), tuple(map(str, logs)), tuple(free), tuple(map(str, holdout or [])), options)
-    earlier = resumable(out, request, force)
+    asked = Asked(request, out, resumable(out, request, force))
     model = _model(robot, options)
-    recorded = readable(model, logs, mapping)
-    kept = readable(model, holdout or [], mapping)
-    fit = _solved(model, recorded, kept, request, earlier)
+    fit = _solved(model, readable(model, logs, mapping), readable(model, holdout or [], mapping), asked)
     write_fit(fit, out, request)
     page = write_fit_page(out)
     if as_json:
@@ -99,8 +100,9 @@ def _model(robot: Path, options: dict[str, Any]) -> Model:
     return model
 
 
-def _solved(model: Model, logs: list, holdout: list, request: Request, earlier: dict[str, Any] | None) -> Fit:
+def _solved(model: Model, logs: list, holdout: list, asked: Asked) -> Fit:
     """The fit, with progress on standard error."""
+    request, earlier = asked.request, asked.earlier
     options = request.options
     console = Console(stderr=True)
     said = Options(
@@ -119,11 +121,20 @@ def _solved(model: Model, logs: list, holdout: list, request: Request, earlier: 
     start = None if earlier is None else resumed(problem, [p["value"] for p in earlier["parameters"]])
     if start is not None:
         console.print("Going on from the interrupted fit in the folder.", highlight=False)
+    found = None
+    if options["search"]:
+        plan, found = searched(problem, logs, asked, console)
+        if plan.engine == "mujoco":
+            return on_mujoco(plan, found, (problem, logs), (other, holdout))
+        start = found.best.theta
     with working(console, f"Compiling the simulation of {len(problem.parameters)} parameters …"):
         seconds = problem.kernel.seconds
     console.print(f"Compiled in {seconds:.1f} s; fitting {problem.layout.size} stretches.", highlight=False)
     with FitProgress(console, problem) as progress:
         solution = solve_problem(problem, settings, progress, start)
+    if found is not None:
+        interrupted = solution.interrupted or found.interrupted
+        solution = dataclasses.replace(solution, found=found, interrupted=interrupted)
     with working(console, "Simulating all windows and computing intervals …"):
         return conclude(solution, other)
 

@@ -21,6 +21,7 @@ from truesim.identify.levenberg_marquardt import Outcome, Progress, Search, solv
 from truesim.identify.noise import first_allowance, first_noise, residual_noise
 from truesim.identify.normal import Point, Weights, point, remembering
 from truesim.identify.problem import Problem
+from truesim.identify.search.hopping import Found
 from truesim.identify.weights import network_coordinates
 
 OPTIMISERS = ("lm", "adam")
@@ -80,6 +81,8 @@ class Solution:
     compile_seconds: float
     solve_seconds: float
     """CPU time without compilation [s]."""
+    found: Found | None = None
+    """What a search came to that gave the start."""
 
     @property
     def window_seconds(self) -> float:

@@ -24,9 +24,14 @@ from truesim.identify.channels import predicted_values
 from truesim.identify.evaluate import Prediction
 from truesim.identify.problem import Problem
 from truesim.identify.result import Fit, table
+from truesim.identify.search.hopping import Found
 from truesim.identify.verdict import INTERRUPTED
 
 SCHEMA = "truesim.fit/1"
+JOURNAL = "search.jsonl"
+"""What a search has finished; a killed one goes on from it."""
+BASINS = 20
+"""Basins that are listed, at most."""
 PACKAGES = ("truesim", "jax", "numpy", "mujoco", "llvmlite")
 
 
@@ -92,6 +97,9 @@ def resumable(folder: Path, request: Request, force: bool = False) -> dict[str, 
     if not folder.is_dir():
         raise FileError(f"{folder} is a file; give another folder.")
     if force:
+        (folder / JOURNAL).unlink(missing_ok=True)
+        return None
+    if [path.name for path in folder.iterdir()] == [JOURNAL]:
         return None
     if not (folder / "fit.json").is_file():
         raise TruesimError(f"{folder} is not empty and holds no fit; give another folder, or --force to write into it.")
@@ -138,7 +146,19 @@ def _document(fit: Fit, request: Request) -> dict[str, Any]:
         "convergence": [{"iteration": h.iteration, "cost": h.cost, "step": h.step} for h in solution.history],
         "timing": {"compile_seconds": solution.compile_seconds, "solve_cpu_seconds": solution.solve_seconds},
         "provenance": _provenance(request) | {"contact": described(problem.simulator.contact)},
-    }
+    } | ({} if solution.found is None else {"search": _search(problem, solution.found)})
+
+
+def _search(problem: Problem, found: Found) -> dict[str, Any]:
+    """What a search came to: values of the parameters in each basin, its cost, and how often it was found."""
+    basins = found.basins()
+    places = list(zip(problem.parameters.names, problem.parameters.number_slices(), strict=True))
+    rows = []
+    for theta, cost, count in zip(basins.theta[:BASINS], basins.cost, basins.count, strict=False):
+        values, _ = problem.values(theta)
+        held = {name: values[at].tolist() for name, at in places}
+        rows.append({"cost": float(cost), "count": int(count), "values": held})
+    return {"solves": basins.solves, "evaluations": found.evaluations, "found": len(basins), "basins": rows}
 
 
 def _units(problem: Problem) -> dict[str, str]:

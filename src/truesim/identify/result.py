@@ -88,15 +88,31 @@ def conclude(solution: Solution, held_out: Problem | None = None, window: float 
         window: Length of the windows over which open-loop errors are taken [s].
     """
     problem = solution.problem
-    found = uncertainty(solution)
-    hidden = unseen(solution, found)
     simulated: dict[str, list[Prediction]] = {}
-    scored: dict[str, dict[str, Errors]] = {}
     for name, logs in (("train", problem), ("held_out", held_out)):
         if logs is not None:
             for suffix, theta in (("", solution.theta), ("_start", problem.parameters.start)):
                 simulated[name + suffix] = list(predictions(logs, theta, window))
-                scored[name + suffix] = errors(logs, simulated[name + suffix])
+    return assembled(solution, uncertainty(solution), simulated, held_out)
+
+
+def assembled(
+    solution: Solution,
+    found: Uncertainty,
+    simulated: Mapping[str, Sequence[Prediction]],
+    held_out: Problem | None = None,
+) -> Fit:
+    """The fit of a solution whose spread and predictions are known.
+
+    Args:
+        solution: The solved problem.
+        found: Spread of the estimates.
+        simulated: Open-loop windows, under the names of `Fit.predictions`.
+        held_out: The same problem with logs that were not fitted to.
+    """
+    hidden = unseen(solution, found)
+    logs = {"train": solution.problem, "held_out": held_out or solution.problem}
+    scored = {part: errors(logs[part.removesuffix("_start")], windows) for part, windows in simulated.items()}
     return Fit(
         solution=solution,
         estimates=tuple(_estimates(solution, found)),

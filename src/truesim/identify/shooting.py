@@ -79,8 +79,8 @@ class Sensitivity(NamedTuple):
     """Of the state at the end, in its tangent space."""
 
 
-Pair = tuple[Array, Array]
-"""Derivatives of a configuration and of a velocity, coordinates first."""
+Moving = tuple[Array, Array, Memory | None]
+"""What of a state depends on the parameters: configuration, velocity, and what networks remember."""
 StretchOf = Callable[[Array], Stretch]
 """Makes a stretch from coordinates of the parameters."""
 Collect = Callable[[Any, Array, Array, Array], Any]
@@ -178,33 +178,36 @@ class Shooting:
         """
         numbers, rest = eqx.partition(self._everything(theta, known), eqx.is_inexact_array)
         by_theta = _columns(lambda theta: eqx.filter(self._everything(theta, known), eqx.is_inexact_array), theta)
-        intervals = stretch(theta).intervals
 
-        def pushed(f: Callable[[Any, State], Any], state: State, X: Pair) -> tuple[Any, Any]:
+        def first(theta: Array) -> State:
+            begin = stretch(theta)
+            return self._begun(self._everything(theta, known), self._first(begin), begin)
+
+        def pushed(f: Callable[[Any, State], Any], state: State, X: Moving) -> tuple[Any, Any]:
             """A function of parameters and state, and its derivatives along each coordinate."""
 
-            def at(numbers: Any, q: Array, v: Array) -> Any:
-                return f(eqx.combine(numbers, rest), dataclasses.replace(state, q=q, v=v))
+            def at(numbers: Any, moving: Moving) -> Any:
+                q, v, memory = moving
+                return f(eqx.combine(numbers, rest), dataclasses.replace(state, q=q, v=v, memory=memory))
 
-            here = numbers, state.q, state.v
-            return at(*here), jax.vmap(lambda dn, dq, dv: jax.jvp(at, here, (dn, dq, dv))[1])(by_theta, *X)
+            here = numbers, _moving(state)
+            return at(*here), jax.vmap(lambda *along: jax.jvp(at, here, along)[1])(by_theta, X)
 
-        def advance(carry: tuple[State, Pair, Any], x: tuple[Array, Interval]) -> tuple[tuple, None]:
+        def advance(carry: tuple[State, Moving, Any], x: tuple[Array, Interval]) -> tuple[tuple, None]:
             state, X, total = carry
             k, interval = x
             r, J = pushed(lambda e, s: self._residual(e, s, interval), state, X)
 
-            def step(at: tuple[State, Pair], _: None) -> tuple[tuple[State, Pair], None]:
+            def step(at: tuple[State, Moving], _: None) -> tuple[tuple[State, Moving], None]:
                 after, dx = pushed(lambda e, s: self._step(e, s, interval), *at)
-                return (after, (dx.q, dx.v)), None
+                return (after, _moving(dx)), None
 
             (state, X), _ = jax.lax.scan(step, (state, X), length=self.substeps)
             return (state, X, collect(total, k, r, J.T)), None
 
-        first = _columns(lambda theta: stretch(theta)[:2], theta)
-        count = jnp.arange(intervals.duration.size)
-        carry = (self._first(stretch(theta)), first, total)
-        return jax.lax.scan(advance, carry, (count, intervals))[0][2]
+        intervals = stretch(theta).intervals
+        carry = first(theta), _columns(lambda theta: _moving(first(theta)), theta), total
+        return jax.lax.scan(advance, carry, (jnp.arange(intervals.duration.size), intervals))[0][2]
 
     def _first(self, stretch: Stretch) -> State:
         history = History(stretch.commands, stretch.stamps) if stretch.stamps.size else None
@@ -277,6 +280,10 @@ class Shooting:
 def _flat(memory: Memory | None) -> Float[Array, "remembered"]:
     """What networks remember as one vector."""
     return jnp.zeros(0) if memory is None else ravel_pytree(memory)[0]
+
+
+def _moving(state: State) -> Moving:
+    return state.q, state.v, state.memory
 
 
 def _aged(state: State, scale: Array) -> State:

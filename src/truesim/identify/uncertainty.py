@@ -129,7 +129,21 @@ def _middle(solution: Solution, r: np.ndarray, J: np.ndarray) -> tuple[np.ndarra
         padded = windows.padded(x)
         return padded.reshape(padded.shape[0], padded.shape[1] * count, *x.shape[2:])
 
-    r, J, used = joined(r), joined(J), joined(valid.astype(float))
+    return correlated(joined(r), joined(J), joined(valid.astype(float)))
+
+
+def correlated(
+    r: Float[np.ndarray, "windows samples rows"],
+    J: Float[np.ndarray, "windows samples rows size"],
+    used: Float[np.ndarray, "windows samples rows"],
+) -> tuple[Float[np.ndarray, "size size"], Float[np.ndarray, "rows"]]:
+    """The inner matrix of the covariance, and the correlation time of each row in samples.
+
+    Args:
+        r: Scaled residuals.
+        J: Their derivatives by the coordinates.
+        used: One where something was measured, else zero.
+    """
     total = np.zeros((J.shape[-1], J.shape[-1]))
     times = np.ones(r.shape[-1])
     for row in range(r.shape[-1]):

@@ -12,6 +12,7 @@ from plotly.offline import get_plotlyjs
 from truesim.identify.folder import read_fit
 from truesim.report import numbers
 from truesim.report.sections.advice import advice
+from truesim.report.sections.basins import basin_table
 from truesim.report.sections.errors import error_table
 from truesim.report.sections.headline import headline
 from truesim.report.sections.parameters import flat_names, parameter_table
@@ -51,6 +52,7 @@ def fit_page(document: Mapping[str, Any], signals: Signals, folder: Path) -> str
         errors=error_table(document),
         unseen=document["unseen"],
         advice=advice(document),
+        basins=basin_table(document),
         provenance=provenance(document, folder),
         signals=signals,
         several=len(flat_names(document["parameters"])) > 1,

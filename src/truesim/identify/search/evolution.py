@@ -44,6 +44,8 @@ class Evolution:
     """Stop when the cost is below this."""
     solves: int | None = None
     """Stop after so many evaluations."""
+    about: str = ""
+    """What the objective is; a journal of another is not taken up."""
 
     def __post_init__(self) -> None:
         if self.population is not None and self.population < 3:
@@ -69,7 +71,7 @@ def evolve(
     """
     settings = settings or Evolution()
     begin, box = time.monotonic(), objective.box
-    said = fingerprint(*box, settings.seed, settings.population, settings.spread)
+    said = fingerprint(*box, settings.seed, settings.population, settings.spread, settings.about)
     book = None if journal is None else Journal(journal, said)
     past = iter(book.records if book else ())
     run, interrupted = _Run(box, settings), False

@@ -39,6 +39,8 @@ class Hopping:
     """Stop when the cost is below this."""
     solves: int | None = None
     """Stop after so many solves."""
+    about: str = ""
+    """What the objective is; a journal of another is not taken up."""
 
     def __post_init__(self) -> None:
         if self.chains < 1:
@@ -109,7 +111,7 @@ def hop(
         watch: Called whenever solves have ended.
     """
     begin = time.monotonic()
-    said = fingerprint(*objective.box, settings.chains, settings.seed, settings.tolerance, starts)
+    said = fingerprint(*objective.box, settings.chains, settings.seed, settings.tolerance, starts, settings.about)
     book = None if journal is None else Journal(journal, said)
     chains = _Chains(objective.box, settings, starts, map(_solve, book.records if book else ()))
     solver = Lanes(objective, settings.tolerance) if solver is None else solver

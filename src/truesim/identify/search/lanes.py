@@ -23,6 +23,8 @@ ENDINGS = ("", "converged", "stalled", "limit", "not finite")
 """How a solve ended, by its number; the first is of one that still runs."""
 LEAST, MOST = 1e-12, 1e8
 """Range of the damping."""
+STEPS, MOST_LANES = 2**22, 512
+"""Simulated steps of one iteration of all lanes, about, and the most lanes that there are unless more are asked for."""
 FAINT = 1e-14
 """Part of the mean curvature that is added to every coordinate's."""
 
@@ -70,15 +72,16 @@ class Lane(NamedTuple):
 class Lanes:
     """Solves that run side by side."""
 
-    def __init__(self, objective: AbstractLeastSquares, tolerance: Tolerance | None = None, capacity: int = 512):
+    def __init__(self, objective: AbstractLeastSquares, tolerance: Tolerance | None = None, capacity: int = 0):
         """Begins without any.
 
         Args:
             objective: What is made small.
             tolerance: When a solve ends.
-            capacity: How many run at once, at most.
+            capacity: How many run at once, at most; as many as make an iteration last a moment by default.
         """
-        self.objective, self.capacity = objective, capacity
+        usual = int(np.clip(STEPS // objective.steps, 8 * objective.threads, MOST_LANES))
+        self.objective, self.capacity = objective, capacity or usual
         self._lanes = _fresh(np.zeros((0, len(objective.box.start))))
         self._tasks: list[Task] = []
         self._update = _compiled_update(tolerance or Tolerance(), objective)

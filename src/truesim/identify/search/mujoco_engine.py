@@ -50,6 +50,8 @@ class MujocoEngine(AbstractObjective):
         problem = self.problem
         if problem.inputs:
             raise TruesimError(f"{problem.inputs[0]} follows a column of the log, which MuJoCo cannot do within a run.")
+        if problem.simulator.learned is not None:
+            raise TruesimError("MuJoCo has no networks in its physics; search on the engine truesim.")
         self._inside = [t for t in self._targets() if (t.path.group, t.path.field) not in OUTSIDE]
         for target in self._inside:
             check_held(target.path)

@@ -1,0 +1,141 @@
+"""The search of `truesim identify`: many starts before the fit, with a live display of the basins."""
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from truesim.cli.progress import QUIET, SHOWN, working
+from truesim.core.errors import TruesimError
+from truesim.data import Log
+from truesim.identify.folder import JOURNAL, Request
+from truesim.identify.problem import Problem
+from truesim.identify.result import Fit
+from truesim.identify.search.blackbox import conclude_on_mujoco
+from truesim.identify.search.hopping import Found
+from truesim.identify.search.mujoco_engine import MujocoEngine
+from truesim.identify.search.open_loop import WINDOW
+from truesim.identify.search.run import Plan, objective_of, search
+
+LOCAL = "local"
+OFTEN = 0.25
+"""The display is renewed this often [s]."""
+INCIDENTAL = ("workers", "seconds", "solves")
+"""Options that do not change which solves a search consists of, but only how many of them are done."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What was asked for, and what is there already."""
+
+    request: Request
+    out: Path
+    """Folder of the fit."""
+    earlier: dict[str, Any] | None
+    """The interrupted fit in it."""
+
+
+def search_options(method: str, engine: str, workers: str, seconds: float | None, solves: int | None) -> dict[str, Any]:
+    """Options as the request keeps them; none of them without a search."""
+    names = ("search", "engine", "workers", "seconds", "solves")
+    if method == LOCAL:
+        if engine != "truesim" or workers != "1" or seconds is not None or solves is not None:
+            raise TruesimError(
+                "--engine, --workers, --seconds and --solves belong to a search: add --search hopping or cmaes."
+            )
+        return dict.fromkeys(names)
+    Plan(method, engine, workers)
+    return dict(zip(names, (method, engine, workers, seconds, solves), strict=True))
+
+
+def searched(problem: Problem, logs: Sequence[Log], asked: Asked, console: Console) -> tuple[Plan, Found]:
+    """The search that the options ask for; what it finishes is kept in the folder as it goes."""
+    options = asked.request.options
+    same = {name: value for name, value in options.items() if name not in INCIDENTAL}
+    plan = Plan(
+        method=options["search"],
+        engine=options["engine"],
+        workers=options["workers"],
+        seed=options["seed"],
+        seconds=options["seconds"],
+        solves=options["solves"],
+        window=options["window"] or WINDOW,
+        about=dataclasses.replace(asked.request, options=same).fingerprint(),
+    )
+    asked.out.mkdir(parents=True, exist_ok=True)
+    console.print(f"Searching by {plan.method} on {plan.engine}; Ctrl-C ends the search early.", highlight=False)
+    with SearchProgress(console, problem) as progress:
+        found = search(problem, plan, logs=logs, journal=asked.out / JOURNAL, watch=progress)
+    if not found.solves or not np.isfinite(found.best.cost):
+        raise TruesimError("The search found no parameters with which the simulation stays finite; narrow the bounds.")
+    console.print(progress.line(found), highlight=False)
+    return plan, found
+
+
+def on_mujoco(
+    plan: Plan, found: Found, fitted: tuple[Problem, Sequence[Log]], held_out: tuple[Problem | None, Sequence[Log]]
+) -> Fit:
+    """The fit of a search on MuJoCo."""
+
+    def engine(problem: Problem, logs: Sequence[Log]) -> MujocoEngine:
+        made = objective_of(problem, plan, logs)
+        assert isinstance(made, MujocoEngine), "the plan's engine"
+        return made
+
+    with working(Console(stderr=True), "Simulating all windows and computing intervals …"):
+        other, logs = held_out
+        return conclude_on_mujoco(engine(*fitted), found, None if other is None else engine(other, logs))
+
+
+class SearchProgress:
+    """Shows the basins of a search on a terminal, or a line now and then elsewhere."""
+
+    def __init__(self, console: Console, problem: Problem):
+        self._console, self._problem, self._last = console, problem, 0.0
+        self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
+
+    def __enter__(self) -> "SearchProgress":
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, found: Found) -> None:
+        """Shows what has been found so far."""
+        if time.monotonic() - self._last < (QUIET if self._live is None else OFTEN):
+            return
+        self._last = time.monotonic()
+        if self._live is None:
+            self._console.print(self.line(found), highlight=False)
+        else:
+            self._live.update(Group(Text(self.line(found)), self._table(found)))
+
+    def line(self, found: Found) -> str:
+        """The search in a sentence."""
+        basins = found.basins()
+        best = f"best cost {basins.cost[0]:.6g}, found {basins.count[0]} times" if len(basins) else "nothing finite yet"
+        return f"{len(found.solves)} solves, {found.evaluations} evaluations, {len(basins)} basins, {best}"
+
+    def _table(self, found: Found) -> Table:
+        """The lowest basins, one a row."""
+        names = self._problem.parameters.names[:SHOWN]
+        table = Table("cost", "times", *map(escape, names), box=None)
+        basins = found.basins()
+        places = self._problem.parameters.number_slices()[:SHOWN]
+        for theta, cost, count in zip(basins.theta[:SHOWN], basins.cost, basins.count, strict=False):
+            values, _ = self._problem.values(theta)
+            cells = [", ".join(f"{v:.4g}" for v in np.ravel(values[at])) for at in places]
+            table.add_row(f"{cost:.6g}", str(count), *cells)
+        return table

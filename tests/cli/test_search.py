@@ -1,0 +1,53 @@
+"""Searching before a fit on the command line: basins in the result, resuming, and what cannot work."""
+
+import json
+
+import numpy as np
+
+from tests.cli.test_identify import FREE, TRUTH, folder  # noqa: F401
+
+SEARCH = ("--search", "hopping", "--solves", "4", "--workers", "2")
+
+
+def test_a_search_leaves_its_basins(folder, truesim):  # noqa: F811
+    """The result lists basins with cost and count; the folder of a search that was killed goes on."""
+    done = truesim("identify", "robot.xml", "run.csv", *FREE, *SEARCH, "--out", "fit")
+    assert done.code == 0, done.err
+    assert "4 solves" in done.err
+    document = json.loads((folder / "fit" / "fit.json").read_text())
+    mass = {p["path"]: p for p in document["parameters"]}["bodies/arm.mass"]
+    assert mass["low"] < TRUTH < mass["high"]
+    best = document["search"]["basins"][0]
+    np.testing.assert_allclose(best["values"]["bodies/arm.mass"], [TRUTH], rtol=0.05)
+    assert sum(b["count"] for b in document["search"]["basins"]) == document["search"]["solves"] == 4
+    for left in ("fit.json", "report.html", "signals.npz", "robot.xml"):
+        (folder / "fit" / left).unlink()
+    again = truesim("identify", "robot.xml", "run.csv", *FREE, *SEARCH, "--out", "fit")
+    assert again.code == 0, again.err
+    assert json.loads((folder / "fit" / "fit.json").read_text())["search"] == document["search"]
+    assert len((folder / "fit" / "search.jsonl").read_text().splitlines()) == 5
+
+
+def test_mujoco_as_a_black_box(folder, truesim):  # noqa: F811
+    """The fit is MuJoCo's own."""
+    how = ("--search", "cmaes", "--engine", "mujoco", "--solves", "300")
+    done = truesim("identify", "robot.xml", "run.csv", *FREE, *how, "--out", "fit")
+    assert done.code == 0, done.err
+    document = json.loads((folder / "fit" / "fit.json").read_text())
+    mass = {p["path"]: p for p in document["parameters"]}["bodies/arm.mass"]
+    np.testing.assert_allclose(mass["value"], TRUTH, rtol=0.1)
+    assert (folder / "fit" / "report.html").exists()
+
+
+def test_mistakes_are_one_sentence(folder, truesim):  # noqa: F811
+    """Options of a search without one, and names that do not exist."""
+    fit = ("identify", "robot.xml", "run.csv", *FREE, "--out", "fit")
+    for extra, expected in (
+        (("--seconds", "5"), "add --search hopping"),
+        (("--search", "hoping"), "did you mean 'hopping'"),
+        (("--search", "hopping", "--engine", "mujoco"), "no derivatives"),
+        (("--search", "hopping", "--workers", "0"), "at least one worker"),
+    ):
+        done = truesim(*fit, *extra)
+        assert done.code == 2
+        assert expected in done.sentence
