@@ -13,11 +13,13 @@ FILES = sorted(SOURCE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text()) for path in FILES}
 
 LINES_PER_FILE, LINES_PER_FUNCTION, ARGUMENTS, NAMES_AT_ROOT = 350, 60, 7, 20
-EXCEPTIONS: dict[str, int] = {}
+EXCEPTIONS: dict[str, int] = {
+    "cli/identify.py:identify": 66,  # a line for every option as an argument
+}
 """Raised limits of lines, `path` or `path:function` to number, each with its reason on the same line."""
 MORE_ARGUMENTS = {
     "cli/simulate.py:simulate": 13,  # every option of a command is an argument of its function
-    "cli/identify.py:identify": 27,  # the same
+    "cli/identify.py:identify": 31,  # the same
     "cli/evaluate.py:evaluate": 10,  # the same
 }
 """Raised limits of arguments."""
