@@ -129,6 +129,16 @@ CONTACT = (
         1,
     ),
 )
+SEARCH = (
+    Comparison(
+        "search",
+        "lengths of a double pendulum, one Levenberg-Marquardt solve of 3,600 side by side",
+        Task("truesim.bench.two_links", "solve"),
+        Task("truesim.bench.peers.scipy_solves", "solve"),
+        "a loop of scipy.optimize.least_squares on our compiled residual and Jacobian",
+        20,
+    ),
+)
 THREADS = (
     Comparison(
         "threads",
@@ -211,5 +221,6 @@ COMPILATION = (
     _compilation("step", 0.8, warm=True),
     _compilation("gradient", 3.0, warm=True),
 )
-COMPARISONS = {row.key: row for row in (*STEPS, *DERIVATIVES, *CONTACT, *THREADS, *JAX_ENGINES, *COMPILATION)}
+_ALL = (*STEPS, *DERIVATIVES, *CONTACT, *SEARCH, *THREADS, *JAX_ENGINES, *COMPILATION)
+COMPARISONS = {row.key: row for row in _ALL}
 """All comparisons by key, in the order of the table."""

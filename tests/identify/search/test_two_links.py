@@ -1,8 +1,9 @@
 """Lengths of two links: hopping finds them where one solve does not."""
 
 import numpy as np
-from experiments.two_link_lengths.__main__ import EXACT, alone, chains_best, errors, hopped, starts
-from experiments.two_link_lengths.pendulum import problem
+from experiments.two_link_lengths.__main__ import EXACT, alone, chains_best, errors, hopped
+
+from truesim.bench.two_links import problem, starts
 
 
 def test_hopping_reaches_the_truth_from_every_start():

@@ -6,6 +6,7 @@ gives it the handful that it had: nothing else is lost, and since a solve depend
 
 import importlib
 import os
+import warnings
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -112,12 +113,13 @@ def _ray() -> ModuleType:
 
 
 def _connect(ray: ModuleType, address: str) -> None:
+    where: dict[str, Any] = {"include_dashboard": False} if address == LOCAL else {"address": address}
     try:
-        quiet = {"log_to_driver": False, "logging_level": "ERROR", "include_dashboard": False}
-        if address == LOCAL:
-            ray.init(**quiet)
-        else:
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        with warnings.catch_warnings():
+            warnings.filterwarnings(
+                "ignore", "os.fork", RuntimeWarning
+            )  # Ray forks only to execute
+            ray.init(log_to_driver=False, logging_level="ERROR", **where)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise TruesimError(
             f"There is no Ray cluster at {address!r} ({str(error).splitlines()[0]}); "

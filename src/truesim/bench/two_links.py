@@ -1,15 +1,18 @@
-"""The pendulum: two links with a point mass at each end, let go from the horizontal, seen by its joint angles.
+"""A double pendulum whose lengths are to be found from its joint angles.
 
-Settings are those of the length recovery in Tiny Differentiable Simulator's `ceres_estimation.cpp`: lengths of 3 and
-4 m, 50 steps of 1/60 s, bounds of 0.1 and 10 m.
+Two links with a point mass at each end are let go from the horizontal. The settings are those of the length recovery in
+Tiny Differentiable Simulator's `ceres_estimation.cpp`: lengths of 3 and 4 m, 50 steps of 1/60 s, bounds of 0.1 and 10 m.
 """
+
+from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
 
+from truesim.bench.timing import Measured, best_seconds, elapsed
 from truesim.core.typing import Array, Float
 from truesim.formats import loads
-from truesim.identify.search import Residuals
+from truesim.identify.search import Hopping, Residuals, hop
 from truesim.model import paths
 from truesim.simulate import Simulator, State, rollout
 
@@ -42,3 +45,21 @@ def problem(threads: int = 1) -> Residuals:
     measured = np.asarray(angles(jnp.asarray(TRUTH)))
     bounds = np.full(2, LOW), np.full(2, HIGH)
     return Residuals(lambda theta: jnp.ravel(angles(theta) - measured), *bounds, steps=STEPS, threads=threads)
+
+
+def starts(count: int) -> Float[np.ndarray, "starts 2"]:
+    """A grid of so many by so many lengths between the bounds [m]."""
+    axis = np.linspace(LOW, HIGH, count)
+    return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+
+
+def solve(patience: float) -> Measured:
+    """A solve, one of a grid of them side by side."""
+    objective, grid = problem(), starts(60)
+    settings = Hopping(chains=len(grid), solves=len(grid))
+    compilation = elapsed(lambda: objective.equations(grid[:1]))
+    seconds = best_seconds(lambda: hop(objective, settings, starts=grid), patience)
+    return Measured(seconds / len(grid), compilation)
+
+
+MEASUREMENTS: dict[str, Callable[[float], Measured]] = {"solve": solve}
