@@ -36,7 +36,10 @@ def draw(path: Path, panels: list[Panel], low: float, high: float) -> None:
 
 def _panel(panel: Panel, left: int, side: int, low: float, high: float) -> str:
     title, classes, names = panel
-    parts = [f'<g transform="translate({left},{TITLE})"><text y="-10" font-weight="bold">{title}</text>']
+    parts = [
+        f'<g transform="translate({left},{TITLE})" shape-rendering="crispEdges">',
+        f'<text y="-10" font-weight="bold">{title}</text>',
+    ]
     for row, line in enumerate(classes):
         edges = [0, *(np.flatnonzero(np.diff(line)) + 1), len(line)]
         for a, b in itertools.pairwise(edges):

@@ -1,7 +1,7 @@
 """A double pendulum whose lengths are to be found from its joint angles.
 
 Two links with a point mass at each end are let go from the horizontal. The settings are those of the length recovery in
-Tiny Differentiable Simulator's `ceres_estimation.cpp`: lengths of 3 and 4 m, 50 steps of 1/60 s, bounds of 0.1 and 10 m.
+Tiny Differentiable Simulator (`ceres_estimation.cpp`): lengths of 3 and 4 m, 50 steps of 1/60 s, bounds 0.1 and 10 m.
 """
 
 from collections.abc import Callable

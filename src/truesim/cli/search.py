@@ -75,7 +75,10 @@ def searched(problem: Problem, logs: Sequence[Log], asked: Asked, console: Conso
     console.print(f"Searching by {plan.method} on {plan.engine}; Ctrl-C ends the search early.", highlight=False)
     with SearchProgress(console, problem) as progress:
         found = search(problem, plan, logs=logs, journal=asked.out / JOURNAL, watch=progress)
-    if not found.solves or not np.isfinite(found.best.cost):
+    finite = bool(found.solves) and np.isfinite(found.best.cost)
+    if found.interrupted and not finite:
+        raise KeyboardInterrupt
+    if not finite:
         raise TruesimError("The search found no parameters with which the simulation stays finite; narrow the bounds.")
     console.print(progress.line(found), highlight=False)
     return plan, found

@@ -118,8 +118,8 @@ def resumable(folder: Path, request: Request, force: bool = False) -> dict[str, 
     if force:
         (folder / JOURNAL).unlink(missing_ok=True)
         return None
-    if [path.name for path in folder.iterdir()] == [JOURNAL]:
-        return None
+    if request.options.get("search") and (folder / JOURNAL).is_file() and not (folder / "fit.json").is_file():
+        return None  # a search that was killed; the journal itself refuses another one
     if not (folder / "fit.json").is_file():
         raise TruesimError(f"{folder} is not empty and holds no fit; give another folder, or --force to write into it.")
     document = read_fit(folder)
