@@ -1,10 +1,18 @@
 """Searching before a fit on the command line: basins in the result, resuming, and what cannot work."""
 
 import json
+from io import StringIO
 
 import numpy as np
+from rich.console import Console
 
-from tests.cli.test_identify import FREE, TRUTH, folder  # noqa: F401
+from tests.cli.test_identify import FREE, ROBOT, TIME, TRUTH, folder  # noqa: F401
+from truesim.cli.search import SearchProgress
+from truesim.data import Log
+from truesim.formats import loads
+from truesim.identify.build import build
+from truesim.identify.search import Found, Solve
+from truesim.identify.search.open_loop import box_of
 
 SEARCH = ("--search", "hopping", "--solves", "4", "--workers", "2")
 
@@ -51,3 +59,20 @@ def test_mistakes_are_one_sentence(folder, truesim):  # noqa: F811
         done = truesim(*fit, *extra)
         assert done.code == 2
         assert expected in done.sentence
+
+
+def test_the_display_lists_basins():
+    """On a terminal every basin has a row with its cost, its count and the parameters' values."""
+    problem = build(loads(ROBOT), [Log(TIME, {"qpos/hinge": np.sin(TIME), "ctrl/motor": 0 * TIME}, "run")], FREE[1:])
+    ends = problem.parameters.start + np.array([[0.0, 0.0], [0.0, 0.0], [0.5, 0.0]])
+    solves = [
+        Solve(k, 0, end, end, cost, 5, "converged")
+        for k, (end, cost) in enumerate(zip(ends, (2.0, 2.0, 7.0), strict=True))
+    ]
+    console = Console(file=StringIO(), force_terminal=True, width=120)
+    with SearchProgress(console, problem) as progress:
+        progress(Found(solves, box_of(problem), 1.0))
+    shown = console.file.getvalue()
+    assert "3 solves, 15 evaluations, 2 basins, best cost 2, found 2 times" in shown
+    assert "bodies/arm.mass" in shown
+    assert "0.8244" in shown  # 0.5 kg by e to the power 0.5
