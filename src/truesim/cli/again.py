@@ -32,18 +32,17 @@ def problem_again(folder: Path) -> tuple[Problem, Settings, dict[str, Any]]:
     return problem, settings, document
 
 
-def solved_again(folder: Path, console: Console) -> tuple[Solution, Settings]:
-    """The solution of the fit in a folder, found again from its values, and how it was solved."""
+def solved_again(folder: Path, console: Console) -> tuple[Solution, Settings, dict[str, Any]]:
+    """The solution of the fit in a folder, found again from its values, how, and what `fit.json` holds."""
     problem, settings, document = problem_again(folder)
-    with working(console, f"Compiling the simulation of {len(problem.parameters)} parameters …"):
-        start = resumed(problem, [p["value"] for p in document["parameters"]])
-        assert problem.kernel
-    with working(console, "Finding the best fit again …"):
-        return solve_problem(problem, settings, theta=start), settings
+    start = resumed(problem, [p["value"] for p in document["parameters"]])
+    with working(console, f"Compiling {len(problem.parameters)} parameters and finding the best fit again …"):
+        return solve_problem(problem, settings, theta=start), settings, document
 
 
 DEFAULTS: dict[str, Any] = {
-    "window": None, "tie": None, "bounds": None, "prior": None, "channel": None, "law": None, "set": None,
-    "robust": 8.0, "optimizer": "lm", "per_log": None, "mapping": None, "floating_base": None,
+    "window": None, "tie": None, "bounds": None, "prior": None, "channel": None, "law": None, "contact": None,
+    "barrier": None, "set": None, "robust": 8.0, "optimizer": "lm", "per_log": None, "mapping": None,
+    "floating_base": None,
 }  # fmt: skip
 """What an option is if a request does not name it."""

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import sys
+from collections import abc
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def identify(
     }
     request = Request(str(robot), tuple(map(str, logs)), tuple(free), tuple(map(str, holdout or [])), options)
     asked = Asked(request, out, resumable(out, request, force))
-    model = _model(robot, options)
+    model = model_of(robot, options)
     fit = _solved(model, readable(model, logs, mapping), readable(model, holdout or [], mapping), asked)
     write_fit(fit, out, request)
     page = write_fit_page(out)
@@ -90,7 +91,7 @@ def identify(
         _summary(fit, out, page)
 
 
-def _model(robot: Path, options: dict[str, Any]) -> Model:
+def model_of(robot: Path, options: dict[str, Any]) -> Model:
     """The robot with the laws and values that were asked for."""
     model = load(robot, floating_base=bool(options["floating_base"]))
     for actuator, law in laws(options["law"]):
@@ -100,12 +101,9 @@ def _model(robot: Path, options: dict[str, Any]) -> Model:
     return model
 
 
-def _solved(model: Model, logs: list, holdout: list, asked: Asked) -> Fit:
-    """The fit, with progress on standard error."""
-    request, earlier = asked.request, asked.earlier
-    options = request.options
-    console = Console(stderr=True)
-    said = Options(
+def said(options: abc.Mapping[str, Any]) -> Options:
+    """What a request says of parameters, logs and contact."""
+    return Options(
         ties=[tie.split(",") for tie in options["tie"] or []],
         bounds=pairs(options["bounds"], "LOW:HIGH"),
         priors=pairs(options["prior"], "MEAN:STD"),
@@ -114,7 +112,14 @@ def _solved(model: Model, logs: list, holdout: list, asked: Asked) -> Fit:
         contact=options["contact"] or NONE,
         barrier=options["barrier"],
     )
-    problem, other = problems(model, logs, request.free, holdout, said)
+
+
+def _solved(model: Model, logs: list, holdout: list, asked: Asked) -> Fit:
+    """The fit, with progress on standard error."""
+    request, earlier = asked.request, asked.earlier
+    options = request.options
+    console = Console(stderr=True)
+    problem, other = problems(model, logs, request.free, holdout, said(options))
     if not len(problem.parameters):
         raise TruesimError("Nothing is free: name parameters with --free, such as --free 'bodies/*.mass'.")
     settings = Settings(window=options["window"], threshold=options["robust"], optimiser=options["optimizer"])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-SEVERAL = ("--free", "--holdout", "--prior", "--bounds", "--tie", "--channel", "--law", "--set", "--changes")
+SEVERAL = ("--kind", "--free", "--holdout", "--prior", "--bounds", "--tie", "--channel", "--law", "--set", "--changes")
 NAMES_FILES = ("--holdout",)
 
 
