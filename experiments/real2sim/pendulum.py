@@ -44,55 +44,46 @@ def text(lengths: Sequence[float], coms: Sequence[float] | None = None) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Recording:
-    """Where pendulums were let go, at rest, and the headings seen from then on."""
+    """Where a pendulum was let go, at rest, and the headings seen from then on."""
 
-    q: Float[np.ndarray, "runs nq"]
+    q: Float[np.ndarray, "nq"]
     """Quaternions at the start, known exactly."""
-    headings: Float[np.ndarray, "steps runs links 3"]
+    headings: Float[np.ndarray, "steps links 3"]
     """Measured unit vectors along the links."""
 
 
-def recorded(mjcf: str, runs: int, seed: int, steps: int = STEPS) -> Recording:
-    """Lets the real pendulum go from random tilts and records it.
+def recorded(mjcf: str, seed: int, steps: int = STEPS) -> Recording:
+    """Lets the real pendulum go from a random tilt and records it.
 
     Args:
         mjcf: The real pendulum.
-        runs: Number of recordings.
-        seed: Of tilts and noise.
-        steps: Samples of each.
+        seed: Of tilt and noise.
+        steps: Number of samples.
     """
     rng = np.random.default_rng(seed)
     model = mujoco.MjModel.from_xml_string(mjcf)
     data = mujoco.MjData(model)
-    starts, seen = [], np.empty((steps, runs, model.nbody - 1, 3))
-    for run in range(runs):
-        tilt = rng.uniform(0.6, 1.4, model.njnt)[:, None] * _unit(rng.normal(size=(model.njnt, 3)) * [1, 1, 0.2])
-        mujoco.mj_resetData(model, data)
-        for k, turn in enumerate(tilt):
-            mujoco.mju_axisAngle2Quat(data.qpos[4 * k : 4 * k + 4], _unit(turn), np.linalg.norm(turn))
-        starts.append(data.qpos.copy())
-        for step in range(steps):
-            for _ in range(FINE):
-                mujoco.mj_step(model, data)
-            mujoco.mj_kinematics(model, data)
-            seen[step, run] = -data.xmat[1:].reshape(-1, 3, 3)[:, :, 2]
-    return Recording(np.stack(starts), _unit(seen + NOISE * rng.normal(size=seen.shape)))
+    axes, angles = _unit(rng.normal(size=(model.njnt, 3)) * [1, 1, 0.2]), rng.uniform(0.6, 1.4, model.njnt)
+    for k in range(model.njnt):
+        mujoco.mju_axisAngle2Quat(data.qpos[4 * k : 4 * k + 4], axes[k], angles[k])
+    start, seen = data.qpos.copy(), np.empty((steps, model.nbody - 1, 3))
+    for step in range(steps):
+        for _ in range(FINE):
+            mujoco.mj_step(model, data)
+        mujoco.mj_kinematics(model, data)
+        seen[step] = -data.xmat[1:].reshape(-1, 3, 3)[:, :, 2]
+    return Recording(start, _unit(seen + NOISE * rng.normal(size=seen.shape)))
 
 
-def trajectory(
-    recording: Recording, links: int, geometry: Callable[[Any], tuple[Any, Any]], steps: int = STEPS
-) -> Callable[[Any], Array]:
+def trajectory(recording: Recording, geometry: Callable[[Any], tuple[Any, Any]]) -> Callable[[Any], Array]:
     """Headings as a function of parameters, of the shape of the recording's.
 
     Args:
         recording: Where the pendulum was let go.
-        links: Number of links.
         geometry: From parameters to the lengths of the links and the distances of their centres of mass [m].
-        steps: Samples.
     """
-    model = loads(text([1.0] * links))
-    simulator = Simulator.of(model, timestep=1 / (RATE * SUBSTEPS))
-    starts = jnp.asarray(recording.q)
+    steps, links, _ = recording.headings.shape
+    simulator = Simulator.of(loads(text([1.0] * links)), timestep=1 / (RATE * SUBSTEPS))
 
     def predict(theta: Any) -> Array:
         lengths, coms = geometry(theta)
@@ -100,18 +91,14 @@ def trajectory(
         places = jnp.concatenate([zero, -jnp.concatenate([jnp.zeros(1), lengths[:-1]])[:, None]], axis=1)
         centres = jnp.concatenate([zero, -coms[:, None]], axis=1)
         own = eqx.tree_at(lambda s: (s.model.bodies.position, s.model.bodies.com), simulator, (places, centres))
-        constants = own.constants()
 
-        def sample(state: State, _: None) -> tuple[State, Array]:
-            state, _ = jax.lax.scan(
-                lambda s, _: (own.step(s, jnp.zeros(0), constants)[0], None), state, length=SUBSTEPS
-            )
+        def advance(state: State, _: None) -> tuple[State, Array]:
+            state, _ = own.step(state, jnp.zeros(0))
             return state, -jnp.stack([X.rotation[:, 2] for X in link_poses(own.model, state.q)])
 
-        def run(q: Array) -> Array:
-            return jax.lax.scan(sample, State.at_rest(own.model, q), length=steps)[1]
-
-        return jnp.swapaxes(jax.lax.map(run, starts), 0, 1)
+        start = State.at_rest(own.model, jnp.asarray(recording.q))
+        _, headings = jax.lax.scan(advance, start, length=SUBSTEPS * steps)
+        return headings[SUBSTEPS - 1 :: SUBSTEPS]
 
     return predict
 

@@ -20,6 +20,7 @@ EXCEPTIONS: dict[str, int] = {
 MORE_ARGUMENTS = {
     "cli/simulate.py:simulate": 13,  # every option of a command is an argument of its function
     "cli/identify.py:identify": 31,  # the same
+    "cli/posterior.py:posterior": 11,  # the same
     "cli/evaluate.py:evaluate": 10,  # the same
 }
 """Raised limits of arguments."""

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import sys
+from collections import abc
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def identify(
     }
     request = Request(str(robot), tuple(map(str, logs)), tuple(free or ()), tuple(map(str, holdout or [])), options)
     asked = Asked(request, out, resumable(out, request, force))
-    model = _model(robot, options)
+    model = model_of(robot, options)
     fit = _solved(model, tuple(readable(model, some or [], mapping) for some in (logs, holdout, validate)), asked)
     write_fit(fit, out, request)
     page = write_fit_page(out)
@@ -100,7 +101,7 @@ def identify(
         _summary(fit, out, page)
 
 
-def _model(robot: Path, options: dict[str, Any]) -> Model:
+def model_of(robot: Path, options: dict[str, Any]) -> Model:
     """The robot with the laws and values that were asked for."""
     model = load(robot, floating_base=bool(options["floating_base"]))
     for actuator, law in laws(options["law"]):
@@ -110,8 +111,8 @@ def _model(robot: Path, options: dict[str, Any]) -> Model:
     return model
 
 
-def _said(options: dict[str, Any]) -> Options:
-    """What was said of the problem."""
+def said(options: abc.Mapping[str, Any]) -> Options:
+    """What a request says of parameters, logs, contact and networks."""
     return Options(
         ties=[tie.split(",") for tie in options["tie"] or []],
         bounds=pairs(options["bounds"], "LOW:HIGH"),
@@ -127,10 +128,8 @@ def _said(options: dict[str, Any]) -> Options:
 def _solved(model: Model, recorded: tuple[list, ...], asked: Asked) -> Fit:
     """The fit to logs, with others held out and others to validate on; with progress on standard error."""
     logs, holdout, validation = recorded
-    request, console = asked.request, Console(stderr=True)
-    options = dict(request.options)
-    said = _said(options)
-    problem, other = problems(model, logs, request.free, holdout, said)
+    request, options, console = asked.request, asked.request.options, Console(stderr=True)
+    problem, other = problems(model, logs, request.free, holdout, said(options))
     if not len(problem.parameters):
         raise TruesimError(
             "Nothing is free: name parameters, such as --free 'bodies/*.mass', or networks with --blueprint."
@@ -153,7 +152,7 @@ def _solved(model: Model, recorded: tuple[list, ...], asked: Asked) -> Fit:
     with working(console, f"Compiling the simulation of {problem.parameters.size} unknowns …"):
         seconds = problem.kernel.seconds
     console.print(f"Compiled in {seconds:.1f} s; fitting {problem.layout.size} stretches.", highlight=False)
-    judged = judge(alike(problem, model, validation, request.free, said)) if validation else None
+    judged = judge(alike(problem, model, validation, request.free, said(options))) if validation else None
     with FitProgress(console, problem) as progress:
         solution = solve_problem(problem, settings, progress, start, judged)
     if found is not None:

@@ -15,6 +15,7 @@ SEVERAL = (
     "--changes",
     "--validate",
     "--horizon",
+    "--kind",
 )
 NAMES_FILES = ("--holdout", "--validate")
 

@@ -9,11 +9,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from truesim.cli.bench import bench
+from truesim.cli.calibrate import calibrate
 from truesim.cli.demo import demo
 from truesim.cli.evaluate import evaluate
 from truesim.cli.identify import identify
 from truesim.cli.inspect import inspect
 from truesim.cli.lists import spread
+from truesim.cli.posterior import posterior
 from truesim.cli.report import report
 from truesim.cli.simulate import simulate
 from truesim.cli.watch import watch
@@ -28,7 +30,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect, simulate, identify, evaluate, watch, report, demo, bench):
+for verb in (inspect, simulate, identify, evaluate, watch, posterior, calibrate, report, demo, bench):
     app.command()(verb)
 
 

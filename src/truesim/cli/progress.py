@@ -1,7 +1,7 @@
 """Live progress of a fit: iteration, cost, and the parameters that move."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
@@ -9,6 +9,8 @@ import numpy as np
 from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
@@ -63,6 +65,30 @@ class FitProgress:
             first = (escape(parameter.name), _numbers(self._start[at]), _numbers(values[at]), parameter.unit)
             table.add_row(*first)
         return table
+
+
+class Counting:
+    """Shows how far something has come; call it with the number done and the number in all."""
+
+    def __init__(self, console: Console, text: str):
+        self._console, self._text = console, text
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+        self._bar = Bar(*columns, TimeRemainingColumn(), console=console, transient=True)
+
+    def __enter__(self) -> Callable[[int, int], None]:
+        if self._console.is_terminal:
+            self._bar.start()
+            self._task = self._bar.add_task(self._text, total=None)
+        else:
+            self._console.print(f"{self._text} …", highlight=False)
+        return self._seen
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def _seen(self, done: int, total: int) -> None:
+        if self._console.is_terminal:
+            self._bar.update(self._task, completed=done, total=total)
 
 
 @contextmanager

@@ -68,7 +68,7 @@ class Mixture:
         """Begins at `start`.
 
         Args:
-            start: Where to begin; its coordinates should be of order one, or all of one size.
+            start: Where to begin.
             objective: What is made small.
             rate: Learning rate of Adam, or its schedule by epoch.
             seed: Of all samples.
@@ -81,17 +81,19 @@ class Mixture:
             self._memory = ADAM.init(self.kernels)
         self._record: list[tuple[np.ndarray, ...]] = []
 
-    def epoch(self, cost: Cost, seen: int = 0) -> None:
+    def epoch(self, cost: Cost, seen: int = 0, equal: bool = False) -> None:
         """One step of Adam.
 
         Args:
             cost: Of many choices of the coordinates, with gradients.
             seen: Number of measured samples that it knows of, for the record.
+            equal: Whether the kernels' weights stay as they are.
         """
         with jax.enable_x64(True):
             noise = self.objective.noise(self._rng, self.kernels)
             values, slopes = cost(np.asarray(_samples(self.objective, self.kernels, noise)))
-            given = _Given(noise, values, slopes, jnp.asarray(self._rate(len(self._record)), float))
+            rate = jnp.asarray(self._rate(len(self._record)), float)
+            given = _Given(noise, values, slopes, rate, jnp.asarray(0.0 if equal else 1.0))
             self.kernels, self._memory, record = _updated(self.objective, self.kernels, self._memory, given)
         self._record.append((*map(np.asarray, record), np.asarray(seen)))
 
@@ -115,6 +117,8 @@ class _Given(NamedTuple):
     cost: Float[Array, "lanes"]
     slope: Float[Array, "lanes size"]
     rate: Float[Array, ""]
+    free: Float[Array, ""]
+    """1 if weights move, else 0."""
 
 
 @eqx.filter_jit
@@ -128,15 +132,17 @@ def _updated(
 ) -> tuple[Kernels, Any, tuple[Array, ...]]:
     """The mixture after a step of Adam, Adam's memory, and what is recorded."""
 
-    def value(kernels: Kernels) -> Array:
-        theta = objective.samples(kernels, given.noise)
+    def value(step: Kernels) -> Array:
+        here = objective.moved(kernels, step)
+        theta = objective.samples(here, given.noise)
         moved = theta - jax.lax.stop_gradient(theta)
-        return objective.value(kernels, theta, given.cost + jnp.sum(given.slope * moved, axis=-1))
+        return objective.value(here, theta, given.cost + jnp.sum(given.slope * moved, axis=-1))
 
-    loss, gradient = jax.value_and_grad(value)(kernels)
+    loss, gradient = jax.value_and_grad(value)(jax.tree.map(jnp.zeros_like, kernels))
     with jax.numpy_dtype_promotion("standard"):  # optax mixes types
-        updates, memory = ADAM.update(gradient, memory, kernels)
-    after = jax.tree.map(lambda x, step: x - given.rate * step, kernels, updates)
+        direction, memory = ADAM.update(gradient, memory)
+    step = jax.tree.map(lambda x: -given.rate * x, direction)
+    after = objective.moved(kernels, step._replace(logits=given.free * step.logits))
     covariances = after.cholesky @ jnp.swapaxes(after.cholesky, 1, 2)
     return after, memory, (loss, after.weights, after.means, covariances)
 

@@ -46,6 +46,19 @@ class Kernels(NamedTuple):
         scale = jnp.exp(jnp.diagonal(self.factors, axis1=1, axis2=2))
         return scale[:, :, None] * (jnp.tril(self.factors, -1) + jnp.eye(scale.shape[1])[None])
 
+    def moved(self, step: "Kernels") -> "Kernels":
+        """The mixture after a step that each kernel takes in its own frame, in units of its own spread.
+
+        `mu + L dmu` and `L (1 + dN)`: what a step means does not depend on units or correlations of the coordinates.
+        """
+        spread = self.cholesky
+        scale = jnp.diagonal(step.factors, axis1=1, axis2=2)
+        turned = spread @ (jnp.tril(step.factors, -1) + jax.vmap(jnp.diag)(jnp.exp(scale)))
+        diagonal = jnp.diagonal(turned, axis1=1, axis2=2)
+        factors = jnp.tril(turned, -1) / diagonal[:, :, None] + jax.vmap(jnp.diag)(jnp.log(diagonal))
+        means = self.means + jnp.einsum("kij,kj->ki", spread, step.means)
+        return Kernels(self.logits + step.logits, means, factors)
+
     def log_density(self, theta: Float[Array, "size"]) -> Float[Array, ""]:
         """Logarithm of the mixture's density."""
         apart = theta[None] - self.means
@@ -65,6 +78,10 @@ class AbstractObjective(eqx.Module):
     @abc.abstractmethod
     def samples(self, kernels: Kernels, noise: tuple[Array, ...]) -> Float[Array, "lanes size"]:
         """The samples, as differentiable functions of the mixture."""
+
+    @abc.abstractmethod
+    def moved(self, kernels: Kernels, step: Kernels) -> Kernels:
+        """The mixture after a step of the optimiser."""
 
     @abc.abstractmethod
     def value(self, kernels: Kernels, theta: Float[Array, "lanes size"], cost: Float[Array, "lanes"]) -> Array:
@@ -94,6 +111,10 @@ class Published(AbstractObjective):
         """The mean cost."""
         return jnp.mean(cost)
 
+    def moved(self, kernels: Kernels, step: Kernels) -> Kernels:
+        """Steps in the units of the coordinates, so that means do not come to rest where spreads vanish."""
+        return jax.tree.map(jnp.add, kernels, step)
+
 
 class Evidence(AbstractObjective):
     """Expected cost minus entropy: with cost = -log(prior x likelihood), the distance to the posterior (ELBO).
@@ -121,3 +142,7 @@ class Evidence(AbstractObjective):
         fixed = jax.lax.stop_gradient(kernels)
         each = cost + jax.vmap(fixed.log_density)(theta)
         return kernels.weights @ each.reshape(len(kernels.logits), -1).mean(axis=1)
+
+    def moved(self, kernels: Kernels, step: Kernels) -> Kernels:
+        """Steps in units of each kernel's own spread."""
+        return kernels.moved(step)

@@ -40,7 +40,7 @@ class Trajectories:
         """
         theta = np.asarray(theta, float)
         with jax.enable_x64(True):
-            self._kernel = native.compile(lambda t: (predict(t), jax.jacfwd(predict)(t)), theta)
+            self._kernel = native.compile(lambda t: _with_derivatives(predict, t), theta)
         self.shape = tuple(np.shape(self._kernel(theta)[0]))
         self.noise = np.broadcast_to(np.asarray(noise, float), self.shape)
         size = len(theta)
@@ -95,3 +95,9 @@ class Trajectories:
         J = np.where((seen & finite)[..., None], J / noise[..., None], 0.0)
         flat = (*theta.shape[:-1], -1)
         return np.where(finite, r, ASTRAY).reshape(flat), J.reshape(*flat, theta.shape[-1])
+
+
+def _with_derivatives(predict: Callable[[Any], Any], theta: Any) -> tuple[Any, Any]:
+    """A trajectory and its derivatives by the parameters, traced once."""
+    J, values = jax.jacfwd(lambda t: (predict(t),) * 2, has_aux=True)(theta)
+    return values, J

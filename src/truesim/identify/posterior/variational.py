@@ -5,6 +5,7 @@ every problem, and what is known well moves no less than what is known badly.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -20,8 +21,11 @@ from truesim.identify.posterior.objectives import Evidence, Kernels
 from truesim.identify.posterior.profile import Profile
 from truesim.identify.posterior.trajectories import Cost
 
-APART = 0.5
-"""Distance of the kernels from the best fit where the search begins, in standard deviations."""
+APART = 0.7
+"""Distance of the kernels from the best fit where the search begins, in standard deviations; their spread makes up for
+the rest."""
+COOLED, PROBES = 0.5, 32
+"""Part of all epochs after which the whole cost counts, and samples by which it is decided how much does at first."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,11 +33,11 @@ class MixtureSettings:
     """How a mixture is fitted."""
 
     kernels: int = 3
-    epochs: int = 120
+    epochs: int = 150
     """Steps of Adam."""
     samples: int = 8
     """Of each kernel in each epoch."""
-    rate: float = 0.05
+    rate: float = 0.1
     """Learning rate, in standard deviations; it falls to a fiftieth by the end."""
     seed: int = 0
 
@@ -75,21 +79,23 @@ def mixture_around(
     settings = settings or MixtureSettings()
     centre, factor = start.mean, np.linalg.cholesky(start.covariance)
 
-    def scaled(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        values, slopes = cost(centre + z @ factor.T)
-        return values, slopes @ factor
-
-    means = APART * np.random.default_rng(settings.seed).normal(size=(settings.kernels, start.size))
-    schedule = optax.cosine_decay_schedule(settings.rate, settings.epochs, alpha=0.02)
+    means = np.random.default_rng(settings.seed).normal(size=(settings.kernels, start.size))
     search = Mixture(
-        Kernels.around(means - means.mean(axis=0), np.ones(start.size)),
+        Kernels.around(APART * (means - means.mean(axis=0)), np.full(start.size, np.sqrt(1 - APART**2))),
         Evidence(settings.samples),
-        rate=schedule,
+        rate=optax.cosine_decay_schedule(settings.rate, settings.epochs, alpha=0.02),
         seed=settings.seed,
     )
+
+    def scaled(z: np.ndarray, part: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+        values, slopes = cost(centre + z @ factor.T)
+        return part * values, part * slopes @ factor
+
     with threadpool_limits(1):
+        warm = _warm(scaled, start.size)
         for epoch in range(settings.epochs):
-            search.epoch(scaled)
+            part = warm ** max(0.0, 1 - epoch / (COOLED * settings.epochs))
+            search.epoch(functools.partial(scaled, part=part), equal=part < 1)
             if watch is not None:
                 watch(epoch + 1, settings.epochs)
     found = search.posterior()
@@ -101,3 +107,15 @@ def mixture_around(
         bounds=(start.low, start.high),
     )
     return posterior, search.evolution.mapped(centre, factor)
+
+
+def _warm(cost: Cost, size: int) -> float:
+    """The part of the cost that counts at first: all of it if samples of Laplace's posterior cost what they should.
+
+    Where the posterior is bent or has several parts, they cost far more. Then the search begins on a flatter cost, on
+    which kernels spread before the posterior narrows under them.
+    """
+    z = np.random.default_rng(0).normal(size=(PROBES, size))
+    best = cost(np.zeros((1, size)))[0][0]
+    surplus = float(np.median(cost(z)[0] - best))
+    return float(np.clip(np.median((z**2).sum(axis=1)) / 2 / max(surplus, 1e-12), 1e-3, 1.0))

@@ -1,0 +1,165 @@
+"""Pictures of posteriors: how a mixture came about, what is possible together, whether truths lie within."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from plotly.subplots import make_subplots
+
+from truesim.core.typing import Float
+from truesim.identify.posterior.calibration import Calibration
+from truesim.identify.posterior.mixture import Evolution
+from truesim.report.pictures import COLOURS, FAINT, INK, LINE, styled
+
+DOTS = 600
+"""Samples that a scatter plot shows at most."""
+BINS = 10
+"""Of a histogram of ranks."""
+MOST = 8
+"""Parameters that a matrix of plots has room for."""
+
+
+def evolution_figure(evolution: Evolution, names: Sequence[str], truth: Float[np.ndarray, "size"] | None = None) -> Any:
+    """Loss, and means of all kernels with one standard deviation, epoch by epoch; stripes count the samples seen.
+
+    Args:
+        evolution: The record.
+        names: Of the coordinates, with units.
+        truth: True values, if they are known.
+    """
+    rows = len(names) + 1
+    figure = make_subplots(rows, 1, shared_xaxes=True, vertical_spacing=0.03)
+    epochs = np.arange(1, len(evolution.loss) + 1)
+    figure.add_scatter(x=epochs, y=evolution.loss, line={"color": INK, "width": 1.5}, showlegend=False, row=1, col=1)
+    figure.update_yaxes(title_text="loss", type="log" if np.all(evolution.loss > 0) else "linear", row=1, col=1)
+    for k in range(evolution.weights.shape[1]):
+        for i in range(len(names)):
+            _band(figure, epochs, evolution.means[:, k, i], evolution.stds[:, k, i], k, i)
+    for i, name in enumerate(names):
+        figure.update_yaxes(title_text=name, row=i + 2, col=1)
+        if truth is not None:
+            figure.add_hline(y=float(truth[i]), line={"color": INK, "dash": "dash", "width": 1}, row=i + 2, col=1)
+    figure.update_xaxes(title_text="epoch", row=rows, col=1)
+    for epoch in np.flatnonzero(np.diff(evolution.seen, prepend=-1)) if evolution.seen.any() else ():
+        figure.add_vline(x=int(epoch) + 1, line={"color": FAINT, "dash": "dot", "width": 1})
+        figure.add_annotation(
+            x=int(epoch) + 1, y=1.0, yref="paper", yanchor="bottom", xanchor="left", showarrow=False,
+            text=str(int(evolution.seen[epoch])), font={"color": FAINT, "size": 11},
+        )  # fmt: skip
+    styled(figure, 150 * rows + 90)
+    return figure.update_layout(legend={"y": -70 / (150 * rows), "yanchor": "top"})
+
+
+def pairs_figure(
+    samples: Mapping[str, Float[np.ndarray, "n size"]],
+    names: Sequence[str],
+    truth: Float[np.ndarray, "size"] | None = None,
+) -> Any:
+    """Every pair of coordinates as a cloud of samples, and every one by itself as a histogram.
+
+    Args:
+        samples: Of several posteriors, by name.
+        names: Of the coordinates, with units.
+        truth: True values, if they are known.
+    """
+    size = min(len(names), MOST)
+    figure = make_subplots(size, size, horizontal_spacing=0.15 / size, vertical_spacing=0.15 / size)
+    for index, (label, values) in enumerate(samples.items()):
+        colour = COLOURS[index % len(COLOURS)]
+        for i in range(size):
+            figure.add_histogram(
+                x=values[:, i], histnorm="probability density", nbinsx=40, marker_color=colour, opacity=0.45,
+                name=label, legendgroup=label, showlegend=i == 0, row=i + 1, col=i + 1,
+            )  # fmt: skip
+            for j in range(i):
+                figure.add_scattergl(
+                    x=values[:DOTS, j], y=values[:DOTS, i], mode="markers", showlegend=False, legendgroup=label,
+                    marker={"color": colour, "size": 3, "opacity": 0.45}, row=i + 1, col=j + 1,
+                )  # fmt: skip
+    for i in range(size):
+        figure.update_xaxes(title_text=names[i], row=size, col=i + 1)
+        figure.update_yaxes(showticklabels=False, row=i + 1, col=i + 1)
+        if i:
+            figure.update_yaxes(title_text=names[i], row=i + 1, col=1)
+        for j in range(i + 1, size):
+            figure.update_xaxes(visible=False, row=i + 1, col=j + 1)
+            figure.update_yaxes(visible=False, row=i + 1, col=j + 1)
+        if truth is not None:
+            _cross(figure, truth, i)
+    styled(figure, max(420, 190 * size))
+    return figure.update_layout(barmode="overlay")
+
+
+def calibration_figure(found: Mapping[str, Calibration]) -> Any:
+    """Part of the repeats that regions of every probability hold, and how the ranks of the truths are spread.
+
+    Args:
+        found: Calibrations by kind of posterior.
+    """
+    first = next(iter(found.values()))
+    size = min(len(first.names), MOST)
+    titles = ["truth within the joint region", *first.names[:size]]
+    columns = 3
+    rows = -(-(size + 1) // columns)
+    figure = make_subplots(rows, columns, subplot_titles=titles, vertical_spacing=0.28 / rows, horizontal_spacing=0.07)
+    levels = np.linspace(0.02, 0.98, 49)
+    low, high = np.array([first.chance(float(level)) for level in levels]).T
+    _chance(figure, levels, low, high)
+    count = len(first.ranks)
+    per_bin = [first.chance(1 / BINS)[k] * BINS for k in (0, 1)]
+    for index, (kind, calibration) in enumerate(found.items()):
+        colour = COLOURS[index % len(COLOURS)]
+        covered = [calibration.coverage(float(level)) for level in levels]
+        figure.add_scatter(
+            x=levels, y=covered, name=kind, legendgroup=kind, line={"color": colour, "width": 2}, row=1, col=1
+        )
+        for i in range(size):
+            heights = np.histogram(calibration.ranks[:, i], BINS, (0, 1))[0] * BINS / count
+            figure.add_bar(
+                x=(np.arange(BINS) + 0.5) / BINS, y=heights, marker_color=colour, opacity=0.6, legendgroup=kind,
+                showlegend=False, row=(i + 1) // columns + 1, col=(i + 1) % columns + 1,
+            )  # fmt: skip
+    for i in range(size):
+        where = {"row": (i + 1) // columns + 1, "col": (i + 1) % columns + 1}
+        figure.add_hrect(y0=per_bin[0], y1=per_bin[1], fillcolor=FAINT, opacity=0.15, line_width=0, **where)
+        figure.update_xaxes(title_text="rank of the truth", range=[0, 1], **where)
+        figure.update_yaxes(rangemode="tozero", **where)
+    figure.update_xaxes(title_text="probability of the region", range=[0, 1], row=1, col=1)
+    figure.update_yaxes(title_text="part of all repeats", range=[0, 1], row=1, col=1)
+    styled(figure, 300 * rows + 60)
+    return figure.update_layout(barmode="group", margin={"t": 70}, legend={"y": 1 + 40 / (300 * rows)})
+
+
+def _band(figure: Any, epochs: np.ndarray, mean: np.ndarray, std: np.ndarray, kernel: int, parameter: int) -> None:
+    colour = COLOURS[kernel % len(COLOURS)]
+    where = {"row": parameter + 2, "col": 1}
+    figure.add_scatter(
+        x=np.concatenate([epochs, epochs[::-1]]), y=np.concatenate([mean + std, (mean - std)[::-1]]), fill="toself",
+        fillcolor=colour, opacity=0.18, line={"width": 0}, hoverinfo="skip", showlegend=False, **where,
+    )  # fmt: skip
+    figure.add_scatter(
+        x=epochs, y=mean, line={"color": colour, "width": 1.8}, name=f"kernel {kernel + 1}",
+        showlegend=parameter == 0, **where,
+    )  # fmt: skip
+
+
+def _cross(figure: Any, truth: np.ndarray, i: int) -> None:
+    """The truth in one row of a matrix of plots."""
+    line = {"color": INK, "dash": "dash", "width": 1}
+    figure.add_vline(x=float(truth[i]), line=line, row=i + 1, col=i + 1)
+    for j in range(i):
+        figure.add_scatter(
+            x=[float(truth[j])], y=[float(truth[i])], mode="markers", showlegend=False,
+            marker={"symbol": "x", "color": INK, "size": 10}, row=i + 1, col=j + 1,
+        )  # fmt: skip
+
+
+def _chance(figure: Any, levels: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+    """Where chance leaves a calibrated posterior."""
+    figure.add_scatter(
+        x=np.concatenate([levels, levels[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself",
+        fillcolor=FAINT, opacity=0.25, line={"width": 0}, name="calibrated, 95 % of all cases", row=1, col=1,
+    )  # fmt: skip
+    figure.add_scatter(
+        x=[0, 1], y=[0, 1], line={"color": LINE, "width": 1}, showlegend=False, hoverinfo="skip", row=1, col=1
+    )
