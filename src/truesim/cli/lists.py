@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-SEVERAL = ("--free", "--holdout", "--prior", "--bounds", "--tie", "--channel", "--law", "--set", "--changes")
+SEVERAL = (
+    *("--free", "--holdout", "--prior", "--bounds", "--tie", "--channel", "--law", "--set", "--changes"),
+    *("--speed", "--torque", "--range", "--noise"),
+)
 NAMES_FILES = ("--holdout",)
 
 
