@@ -4,18 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 SEVERAL = (
-    "--free",
-    "--holdout",
-    "--prior",
-    "--bounds",
-    "--tie",
-    "--channel",
-    "--law",
-    "--set",
-    "--changes",
-    "--validate",
-    "--horizon",
-    "--kind",
+    *("--free", "--holdout", "--prior", "--bounds", "--tie", "--channel", "--law", "--set", "--changes"),
+    *("--validate", "--horizon", "--kind", "--speed", "--torque", "--range", "--noise"),
 )
 NAMES_FILES = ("--holdout", "--validate")
 
