@@ -35,7 +35,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for everything.")] = Pat
         f"[dim]$ truesim identify {robot} {logs[0]} {logs[1]} --holdout {logs[2]} --free {free} --tie '{DELAYS}' "
         f"--out {out / 'fit'} --force[/]"
     )
-    identify(robot, logs[:2], FREE, out / "fit", holdout=logs[2:], tie=[DELAYS], force=True)
+    identify(robot, logs[:2], out / "fit", FREE, holdout=logs[2:], tie=[DELAYS], force=True)
     console.print(_found(out / "fit"))
 
 

@@ -18,7 +18,7 @@ from truesim.formats import load
 from truesim.identify.build import Options
 from truesim.identify.evaluate import Errors
 from truesim.identify.evaluate import evaluate as open_loop
-from truesim.identify.folder import read_fit, robot_file
+from truesim.identify.folder import networks_in, read_fit, robot_file
 from truesim.identify.per_log import PerLog, read_per_log
 
 
@@ -53,6 +53,7 @@ def evaluate(
         per_log=table,
         channels=channel or (),
         contact=contact or options.get("contact", NONE),
+        blueprint=networks_in(fit_or_robot) if folder else None,
         barrier=barrier if contact or barrier else options.get("barrier"),
     )
     found = open_loop(model, recorded, window=window, options=said)

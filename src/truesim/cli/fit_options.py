@@ -6,13 +6,34 @@ from typing import Annotated
 import typer
 
 Free = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         "--free",
         help="Parameters to identify, such as 'bodies/*.mass' 'joints/elbow.*'; `truesim inspect ROBOT` names all.",
         metavar="PATTERN…",
         show_default=False,
     ),
+]
+BlueprintFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--blueprint",
+        help="TOML file of networks within the physics, trained together with the parameters.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+Validate = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Logs that decide when networks are trained enough (early stopping); not fitted to.",
+        metavar="LOG…",
+        show_default=False,
+    ),
+]
+Horizon = Annotated[
+    list[float] | None,
+    typer.Option(help="Lengths of windows in s, one stage after the other, instead of --window.", metavar="SECONDS…"),
 ]
 Out = Annotated[Path, typer.Option("--out", help="Folder for the result.", metavar="DIR", show_default=False)]
 Holdout = Annotated[

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -19,23 +20,29 @@ from truesim.cli.search import LOCAL, Asked, on_mujoco, search_options, searched
 from truesim.contact.choose import NONE
 from truesim.core.errors import TruesimError
 from truesim.formats import load
-from truesim.identify.api import problems, resumed
+from truesim.identify.api import alike, problems, resumed
 from truesim.identify.build import Options
+from truesim.identify.evaluate import judge
 from truesim.identify.fit import Settings, solve_problem
-from truesim.identify.folder import Request, read_fit, resumable, write_fit
+from truesim.identify.folder import Request, read_fit, resumable, values_in, write_fit
 from truesim.identify.per_log import read_per_log
 from truesim.identify.result import Fit, conclude
 from truesim.model import paths
 from truesim.model.laws import with_law
 from truesim.model.model import Model
 from truesim.report.fit_page import write_fit_page
+from truesim.simulate import Trained, read_blueprint
+from truesim.simulate.augment.file import blueprint_of, description_of
 
 
 def identify(
     robot: Robot,
     logs: Logs,
-    free: given.Free,
     out: given.Out,
+    free: given.Free = None,
+    blueprint: given.BlueprintFile = None,
+    validate: given.Validate = None,
+    horizon: given.Horizon = None,
     holdout: given.Holdout = None,
     per_log: PerLogFile = None,
     mapping: Mapping = None,
@@ -67,6 +74,9 @@ def identify(
     """
     options: dict[str, Any] = {
         **{"window": window, "tie": tie, "bounds": bounds, "prior": prior, "channel": channel, "law": law},
+        "blueprint": None if blueprint is None else description_of(read_blueprint(blueprint)),
+        "validate": None if validate is None else list(map(str, validate)),
+        "horizon": horizon,
         "contact": contact,
         "barrier": barrier,
         "set": set_,
@@ -78,10 +88,11 @@ def identify(
         "mapping": None if mapping is None else str(mapping),
         "floating_base": floating_base or None,
     }
-    request = Request(str(robot), tuple(map(str, logs)), tuple(free), tuple(map(str, holdout or [])), options)
+    request = Request(str(robot), tuple(map(str, logs)), tuple(free or ()), tuple(map(str, holdout or [])), options)
     asked = Asked(request, out, resumable(out, request, force))
     model = _model(robot, options)
-    fit = _solved(model, readable(model, logs, mapping), readable(model, holdout or [], mapping), asked)
+    recorded, kept, others = (readable(model, files or [], mapping) for files in (logs, holdout, validate))
+    fit = _solved(model, (recorded, kept, others), asked)
     write_fit(fit, out, request)
     page = write_fit_page(out)
     if as_json:
@@ -100,9 +111,9 @@ def _model(robot: Path, options: dict[str, Any]) -> Model:
     return model
 
 
-def _solved(model: Model, logs: list, holdout: list, asked: Asked) -> Fit:
-    """The fit, with progress on standard error."""
-    request, earlier = asked.request, asked.earlier
+def _solved(model: Model, recorded: tuple[list, list, list], asked: Asked) -> Fit:
+    """The fit to logs, with others held out and others to validate on; with progress on standard error."""
+    (logs, holdout, validation), request, earlier = recorded, asked.request, asked.earlier
     options = request.options
     console = Console(stderr=True)
     said = Options(
@@ -113,12 +124,20 @@ def _solved(model: Model, logs: list, holdout: list, asked: Asked) -> Fit:
         channels=options["channel"] or (),
         contact=options["contact"] or NONE,
         barrier=options["barrier"],
+        blueprint=None if options["blueprint"] is None else blueprint_of(options["blueprint"]),
     )
     problem, other = problems(model, logs, request.free, holdout, said)
     if not len(problem.parameters):
-        raise TruesimError("Nothing is free: name parameters with --free, such as --free 'bodies/*.mass'.")
-    settings = Settings(window=options["window"], threshold=options["robust"], optimiser=options["optimizer"])
-    start = None if earlier is None else resumed(problem, [p["value"] for p in earlier["parameters"]])
+        raise TruesimError(
+            "Nothing is free: name parameters, such as --free 'bodies/*.mass', or networks with --blueprint."
+        )
+    settings = Settings(
+        window=options["window"],
+        horizons=tuple(options["horizon"] or ()),
+        threshold=options["robust"],
+        optimiser=options["optimizer"],
+    )
+    start = None if earlier is None else resumed(problem, values_in(asked.out, earlier))
     if start is not None:
         console.print("Going on from the interrupted fit in the folder.", highlight=False)
     found = None
@@ -127,11 +146,12 @@ def _solved(model: Model, logs: list, holdout: list, asked: Asked) -> Fit:
         if plan.engine == "mujoco":
             return on_mujoco(plan, found, (problem, logs), (other, holdout))
         start = found.best.theta
-    with working(console, f"Compiling the simulation of {len(problem.parameters)} parameters …"):
+    with working(console, f"Compiling the simulation of {problem.parameters.size} unknowns …"):
         seconds = problem.kernel.seconds
     console.print(f"Compiled in {seconds:.1f} s; fitting {problem.layout.size} stretches.", highlight=False)
+    judged = judge(alike(problem, model, validation, request.free, said)) if validation else None
     with FitProgress(console, problem) as progress:
-        solution = solve_problem(problem, settings, progress, start)
+        solution = solve_problem(problem, settings, progress, start, judged)
     if found is not None:
         interrupted = solution.interrupted or found.interrupted
         solution = dataclasses.replace(solution, found=found, interrupted=interrupted)
@@ -149,12 +169,25 @@ def _summary(fit: Fit, out: Path, page: Path) -> None:
             note = "; ".join(e.flags) if k == 0 else ""
             interval = f"{low:.5g} … {high:.5g}"
             table.add_row(escape(name), f"{start:.5g}", f"{value:.5g}", interval, e.unit, escape(note))
-    console.print(table)
+    if table.row_count:
+        console.print(table)
+    if fit.networks is not None:
+        console.print(_networks(fit.networks))
     console.print(_errors(fit))
     console.print(f"Verdict: [bold]{fit.verdict.kind}[/].")
     for sentence in fit.verdict.sentences:
         console.print(f"  {escape(sentence)}")
     console.print(f"Result in {escape(str(out))}; open {escape(str(page))} in a browser.")
+
+
+def _networks(networks: Trained) -> Table:
+    """What was learned, network by network."""
+    table = Table("network", "acts on", "reads", "weights", "largest", box=None)
+    for rule in networks.rules:
+        weights = networks.weights[rule.name]
+        reads = ", ".join(rule.inputs) or "nothing"
+        table.add_row(escape(rule.name), rule.output, reads, str(weights.size), f"{np.abs(weights).max():.4g}")
+    return table
 
 
 def _errors(fit: Fit) -> Table:

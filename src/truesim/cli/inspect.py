@@ -14,6 +14,7 @@ from rich.table import Table
 
 from truesim.cli.arguments import FloatingBase, Mapping, Robot
 from truesim.cli.inspect_logs import inspect_logs
+from truesim.cli.inspect_ports import inspect_ports
 from truesim.core.errors import TruesimError
 from truesim.data import read_log
 from truesim.formats import load
@@ -37,6 +38,9 @@ def inspect(
     only: Annotated[
         str | None, typer.Option(help="Show only parameters whose path fits this pattern, such as 'joints/*.damping'.")
     ] = None,
+    show_ports: Annotated[
+        bool, typer.Option("--ports", help="Show where networks can take part in the physics instead.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Show what ROBOT holds: bodies, joints, actuators, sensors, every parameter by name, and what is not simulated.
@@ -44,6 +48,9 @@ def inspect(
     With logs, show what they hold instead: columns that match, sampling, gaps, oddities, and which parameters show.
     """
     model = load(robot, floating_base=floating_base)
+    if show_ports:
+        inspect_ports(model, as_json)
+        return
     if logs:
         inspect_logs(model, [read_log(path, mapping=mapping) for path in logs], as_json)
         return

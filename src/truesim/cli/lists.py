@@ -3,8 +3,20 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-SEVERAL = ("--free", "--holdout", "--prior", "--bounds", "--tie", "--channel", "--law", "--set", "--changes")
-NAMES_FILES = ("--holdout",)
+SEVERAL = (
+    "--free",
+    "--holdout",
+    "--prior",
+    "--bounds",
+    "--tie",
+    "--channel",
+    "--law",
+    "--set",
+    "--changes",
+    "--validate",
+    "--horizon",
+)
+NAMES_FILES = ("--holdout", "--validate")
 
 
 def spread(arguments: Sequence[str]) -> list[str]:

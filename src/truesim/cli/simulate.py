@@ -18,6 +18,7 @@ from truesim.core.errors import TruesimError, unknown_name
 from truesim.core.results import RESULTS, message
 from truesim.data import Log, command_columns, position_columns, read_log, sensor_columns, velocity_columns, write_log
 from truesim.formats import load
+from truesim.identify.folder import networks_in, robot_file
 from truesim.model.model import Model
 from truesim.simulate import Simulator, SmoothJointLaw, State, Trajectory, readings, record
 from truesim.simulate.integrators import INTEGRATORS
@@ -57,16 +58,22 @@ def simulate(
     floating_base: FloatingBase = False,
     force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
 ) -> None:
-    """Simulate ROBOT and write the motion as a log: time, qpos/, qvel/, ctrl/ and sensor/ columns."""
+    """Simulate ROBOT and write the motion as a log: time, qpos/, qvel/, ctrl/ and sensor/ columns.
+
+    ROBOT may be the folder of a fit: then its robot moves, with the networks that were trained.
+    """
     if out.exists() and not force:
         raise TruesimError(f"{out} exists already; choose another --out, or --force to write over it.")
     if not out.resolve().parent.is_dir():
         raise TruesimError(f"There is no folder {out.parent} to write {out.name} into.")
-    model = load(robot, floating_base=floating_base)
+    fitted = robot.is_dir()
+    model = load(robot_file(robot) if fitted else robot, floating_base=floating_base)
     law = contact_named(model, contact or NONE, barrier=barrier)
     if smooth and law is not None and law.treats_joints:
         raise TruesimError("Rigid contact has its own dry friction and limits: give --smooth or --contact rigid.")
     simulator = _simulator(model, timestep, integrator, smooth, law)
+    networks = networks_in(robot) if fitted else None
+    simulator = simulator if networks is None else simulator.augmented(networks)
     steps = round(seconds / float(simulator.timestep))
     if steps < 1:
         raise TruesimError(f"--seconds {seconds:g} is shorter than one time step ({float(simulator.timestep):g} s).")
@@ -74,7 +81,7 @@ def simulate(
     commands = _commands(model, log, np.arange(steps) * float(simulator.timestep))
     state = _start(model, log if start_from_log else None)
     trajectory, done = _run(simulator, state, commands)
-    write_log(out, _columns(model, trajectory))
+    write_log(out, _columns(simulator, trajectory))
     _report(trajectory, out, done, steps)
 
 
@@ -163,10 +170,11 @@ def _joined(pieces: list[Trajectory], steps: int) -> Trajectory:
     return Trajectory(time, q, v, command, sensors, info, pieces[-1].end)
 
 
-def _columns(model: Model, trajectory: Trajectory) -> dict[str, np.ndarray]:
+def _columns(simulator: Simulator, trajectory: Trajectory) -> dict[str, np.ndarray]:
     """Columns of the log, in the convention: what the sensors read, with their errors and delays."""
+    model = simulator.model
     declared = [column for sensor in model.sensors.declared for column in sensor_columns(sensor)]
-    read = np.asarray(readings(model, trajectory)).T
+    read = np.asarray(readings(model, trajectory, simulator=simulator)).T
     columns = dict(zip([*declared, *position_columns(model), *velocity_columns(model)], read, strict=True))
     order = [*position_columns(model), *velocity_columns(model), *command_columns(model), *declared]
     columns.update(zip(command_columns(model), trajectory.command.T, strict=True))

@@ -1,7 +1,7 @@
 """From a robot and logs to a fit, in one call."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from truesim.core.errors import unknown_name
 from truesim.data import Log
 from truesim.identify.build import Options, build
+from truesim.identify.evaluate import judge
 from truesim.identify.fit import Settings, solve_problem
 from truesim.identify.levenberg_marquardt import Watch
 from truesim.identify.problem import Problem
@@ -22,6 +23,7 @@ def identify(
     free: Sequence[str],
     *,
     holdout: Sequence[Log] = (),
+    validation: Sequence[Log] = (),
     options: Options | None = None,
     settings: Settings | None = None,
     watch: Watch | None = None,
@@ -33,12 +35,14 @@ def identify(
         logs: Recordings of it.
         free: Paths to identify, such as `bodies/*.mass` or `joints/elbow.*`.
         holdout: Recordings to predict, not to fit to.
+        validation: Recordings that decide when training has done enough: early stopping of networks.
         options: Ties, bounds, priors, what differs from log to log, channels.
         settings: How the problem is solved.
         watch: Called after every iteration.
     """
     problem, unseen = problems(model, logs, free, holdout, options)
-    return conclude(solve_problem(problem, settings, watch), unseen)
+    judged = judge(alike(problem, model, validation, free, options)) if validation else None
+    return conclude(solve_problem(problem, settings, watch, judge=judged), unseen)
 
 
 def problems(
@@ -55,14 +59,19 @@ def problems(
         if name != "*" and name not in names:
             raise unknown_name("log", name, names)
     problem = build(model, logs, free, options)
-    if not holdout:
-        return problem, None
-    same = dataclasses.replace(options, channels=[channel.name for channel in problem.channels])
-    return problem, dataclasses.replace(build(model, holdout, free, same), like=problem)
+    return problem, alike(problem, model, holdout, free, options) if holdout else None
 
 
-def resumed(problem: Problem, values: Sequence[object]) -> np.ndarray:
-    """Coordinates of values that an earlier fit of the same problem came to."""
-    pairs = zip(problem.parameters, values, strict=True)
+def alike(
+    problem: Problem, model: Model, logs: Sequence[Log], free: Sequence[str], options: Options | None = None
+) -> Problem:
+    """The same problem with other logs."""
+    same = dataclasses.replace(options or Options(), channels=[channel.name for channel in problem.channels])
+    return dataclasses.replace(build(model, logs, free, same), like=problem)
+
+
+def resumed(problem: Problem, values: Mapping[str, object]) -> np.ndarray:
+    """Coordinates of values that an earlier fit of the same problem came to, by path."""
     low, high = problem.parameters.bounds
-    return np.clip(np.concatenate([np.zeros(0), *(p.transform.coordinates(v) for p, v in pairs)]), low, high)
+    coordinates = [p.transform.coordinates(values[p.name]) for p in problem.parameters]
+    return np.clip(np.concatenate([np.zeros(0), *coordinates]), low, high)

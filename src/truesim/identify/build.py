@@ -20,7 +20,7 @@ from truesim.identify.recording import recording
 from truesim.identify.weights import network_parameters
 from truesim.model.model import Model
 from truesim.parameters import ParameterSet, Target, free
-from truesim.simulate import Blueprint, Simulator
+from truesim.simulate import Blueprint, Simulator, Trained
 from truesim.simulate.joint_laws import MujocoJointLaw
 
 Pair = tuple[float, float]
@@ -46,7 +46,7 @@ class Options:
     """Law of contact: `none`, `rigid` or `compliant`."""
     barrier: float | None = None
     """Of rigid contact: larger gives smoother gradients through contact events, the hardest unless given."""
-    blueprint: Blueprint | None = None
+    blueprint: Blueprint | Trained | None = None
     """Networks within the physics, whose weights are found together with the parameters."""
 
 
@@ -94,6 +94,7 @@ def _built(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: 
         known_values=known.values,
         inputs=known.inputs,
         stretch=STRETCH,
+        blueprint=options.blueprint,
     )
 
 

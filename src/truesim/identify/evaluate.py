@@ -1,7 +1,7 @@
 """Open-loop error: how far a simulation departs from a log within windows of it, started from what came before."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def evaluate(
         options: What differs from log to log, and channels.
     """
     problem = build(model, logs, (), options)
-    return errors(problem, list(predictions(problem, np.zeros(0), window, before)))
+    return errors(problem, list(predictions(problem, problem.parameters.start, window, before)))
 
 
 def errors(problem: Problem, predicted: Sequence[Prediction]) -> dict[str, Errors]:
@@ -75,6 +75,16 @@ def errors(problem: Problem, predicted: Sequence[Prediction]) -> dict[str, Error
             rmse = float(np.sqrt(total.sum() / each.sum()))
             out[row] = Errors(rmse, float(np.median(per_window)), int(used.sum()))
     return out
+
+
+def judge(problem: Problem, window: float = WINDOW) -> Callable[[Float[np.ndarray, "size"]], float]:
+    """How good coordinates are on the logs of a problem: the mean logarithm of the open-loop errors of its rows."""
+
+    def score(theta: Float[np.ndarray, "size"]) -> float:
+        found = errors(problem, list(predictions(problem, theta, window)))
+        return float(np.mean([np.log(max(e.median, 1e-300)) for e in found.values()]))
+
+    return score
 
 
 def predictions(

@@ -17,13 +17,15 @@ from truesim.core.errors import TruesimError, unknown_name
 from truesim.core.typing import Bool, Float
 from truesim.identify.adam import minimise
 from truesim.identify.layout import Windows
-from truesim.identify.levenberg_marquardt import Outcome, Progress, Search, solve
+from truesim.identify.levenberg_marquardt import FLAT, Outcome, Progress, Search, solve
 from truesim.identify.noise import first_allowance, first_noise, residual_noise
 from truesim.identify.normal import Point, Weights, point, remembering
 from truesim.identify.problem import Problem
 from truesim.identify.search.hopping import Found
 from truesim.identify.weights import network_coordinates
 
+Judge = Callable[[np.ndarray], float]
+"""How good coordinates are: smaller is better."""
 OPTIMISERS = ("lm", "adam")
 WINDOW = 0.5
 """Length of windows where the model cannot follow whole logs [s]."""
@@ -35,6 +37,8 @@ FAR = 1.0
 """A stage that others follow ends when the cost would fall by less than this."""
 AS_GOOD = 1.06
 """Two estimates predict equally well if their residuals differ by less than this factor."""
+TRAINED = 3e-4
+"""With networks a search ends when the cost falls by less than this fraction an iteration: they have flat valleys."""
 FLOOR = 0.3
 """Residuals are not taken to be smaller than this fraction of the sensors' own noise."""
 HUBER = 8.0
@@ -47,6 +51,10 @@ class Settings:
 
     window: float | None = None
     """Length of windows [s]; found from the data if not given."""
+    horizons: tuple[float, ...] = ()
+    """Lengths of windows [s], one stage after the other, instead: ever longer ones are a curriculum for networks."""
+    patience: int = 8
+    """With logs to validate on, networks are trained no longer once these iterations have not helped there."""
     threshold: float = HUBER
     """Huber's threshold, in standard deviations; infinite for plain least squares."""
     optimiser: str = "lm"
@@ -61,6 +69,8 @@ class Settings:
             raise unknown_name("optimizer", self.optimiser, OPTIMISERS)
         if self.window is not None and self.window <= 0:
             raise TruesimError(f"The window is {self.window:g} s; it must be positive.")
+        if any(h <= 0 for h in self.horizons):
+            raise TruesimError(f"The horizons are {list(self.horizons)} s; they must be positive.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,6 +111,7 @@ def solve_problem(
     settings: Settings | None = None,
     watch: Callable[[Progress], None] | None = None,
     theta: Float[np.ndarray, "size"] | None = None,
+    judge: Judge | None = None,
 ) -> Solution:
     """Solves a problem.
 
@@ -109,11 +120,12 @@ def solve_problem(
         settings: How; sensible for most logs by default.
         watch: Called after every iteration.
         theta: Coordinates to start from, instead of the model's values.
+        judge: How good coordinates are on logs that take no part in the fit; the best of all iterations count.
     """
     settings = settings or Settings()
     compile_seconds = problem.kernel.seconds
     begin = time.process_time()
-    run = _Run(problem, settings, watch)
+    run = _Run(problem, settings, watch, judge)
     with threadpool_limits(1):
         start = point(problem, problem.parameters.start if theta is None else theta, problem.first_nodes())
         run.solve(start)
@@ -135,8 +147,12 @@ def solve_problem(
 class _Run:
     """The stages of one solve, and where they have come to."""
 
-    def __init__(self, problem: Problem, settings: Settings, watch: Callable[[Progress], None] | None):
-        self.problem, self.settings, self.watch = problem, settings, watch
+    def __init__(
+        self, problem: Problem, settings: Settings, watch: Callable[[Progress], None] | None, judge: Judge | None
+    ):
+        self.problem, self.settings, self.watch, self.judge = problem, settings, watch, judge
+        self.best: tuple[float, tuple] | None = None
+        self.waited, self.last = 0, np.zeros(0)
         self.history: list[Progress] = []
         self.floor = first_noise(problem)
         self.roughness = first_allowance(problem)
@@ -153,9 +169,16 @@ class _Run:
             self._stages()
         except KeyboardInterrupt:
             self.interrupted = True
+        except _EnoughError:
+            self.converged = True
+        if self.best is not None:
+            self._restore((*self.best[1][:3], self.converged))
 
     def _stages(self) -> None:
         layout = self.problem.layout
+        if self.settings.horizons:
+            self._curriculum()
+            return
         alone, whole = layout.windows(1), layout.windows(layout.size)
         if self.networks.any() and not self.networks.all():
             self._stage(alone, gain=FAR, damping=1e-3, held=self.networks)  # physics explains what it can
@@ -172,6 +195,15 @@ class _Run:
         self._join(layout.windows(max(1, round((self.settings.window or WINDOW) / layout.seconds))))
         if self.settings.window is None:
             self._prefer(stretches)
+
+    def _curriculum(self) -> None:
+        """Physics alone on short stretches, then everything on ever longer windows."""
+        layout = self.problem.layout
+        if self.networks.any() and not self.networks.all():
+            self._stage(layout.windows(1), gain=FAR, damping=1e-3, held=self.networks)
+        self._stage(layout.windows(1), gain=FAR, damping=1e-3)
+        for seconds in self.settings.horizons:
+            self._join(layout.windows(max(1, round(seconds / layout.seconds))))
 
     def _join(self, windows: Windows, held: np.ndarray | None = None) -> None:
         """Windows whose stretches are joined ever more tightly."""
@@ -208,7 +240,8 @@ class _Run:
         misfit = max(1.0, float(np.median(noise / self.floor)))
         self.weights = Weights(noise, tight * misfit * self.roughness, self.settings.threshold)
         self.windows = windows
-        search = Search(self.settings.iterations, gain, damping, held)
+        training = self.networks.any() and held is None
+        search = Search(self.settings.iterations, gain, damping, held, TRAINED if training else FLAT)
         method = minimise if self.settings.optimiser == "adam" and held is None else solve
         if self.problem.shooting.remembered:
             self.at = remembering(self.problem, self.at)
@@ -222,6 +255,23 @@ class _Run:
 
     def _seen(self, progress: Progress, best: Point) -> None:
         self.at = best
+        self._judged()
         self.history.append(dataclasses.replace(progress, iteration=len(self.history) + 1))
         if self.watch is not None:
             self.watch(self.history[-1])
+        if self.waited > self.settings.patience:
+            raise _EnoughError
+
+    def _judged(self) -> None:
+        """Remembers the coordinates that do best on other logs, and for how long none did better."""
+        if self.judge is None or np.array_equal(self.at.theta, self.last):
+            return
+        self.last, score = self.at.theta, self.judge(self.at.theta)
+        if self.best is None or score < self.best[0]:
+            self.best, self.waited = (score, self._saved()), 0
+        else:
+            self.waited += 1
+
+
+class _EnoughError(Exception):
+    """Training has stopped to help."""

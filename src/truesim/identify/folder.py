@@ -2,6 +2,7 @@
 
 - `fit.json`: estimates, errors, verdict and provenance. `schema` names the layout.
 - the robot file, under its own name and in its own format, with only the identified numbers changed.
+- `networks.json` and `networks.npz`: what the networks within the physics are, and their weights, if there are any.
 - `signals.npz`: measured and simulated signals of every log, for the report.
 """
 
@@ -26,6 +27,10 @@ from truesim.identify.problem import Problem
 from truesim.identify.result import Fit, table
 from truesim.identify.search.hopping import Found
 from truesim.identify.verdict import INTERRUPTED
+from truesim.identify.weights import NETWORKS, is_network
+from truesim.simulate import read_networks, write_networks
+from truesim.simulate.augment.file import description_of
+from truesim.simulate.augment.trained import Trained, has_networks
 
 SCHEMA = "truesim.fit/1"
 JOURNAL = "search.jsonl"
@@ -66,6 +71,8 @@ def write_fit(fit: Fit, folder: str | os.PathLike[str], request: Request | None 
     request = request or _request(fit)
     folder.mkdir(parents=True, exist_ok=True)
     save(fit.model, folder / Path(request.robot).name)
+    if fit.networks is not None:
+        write_networks(fit.networks, folder)
     _write(folder / "signals.npz", lambda part: np.savez_compressed(part, allow_pickle=False, **_signals(fit)))
     text = json.dumps(_document(fit, request), indent=1, allow_nan=False)
     _write(folder / "fit.json", lambda part: part.write_text(text + "\n", encoding="utf-8"))
@@ -88,6 +95,18 @@ def read_fit(folder: Path) -> dict[str, Any]:
 def robot_file(folder: Path) -> Path:
     """The robot file in the folder of a fit."""
     return folder / Path(read_fit(folder)["provenance"]["robot"]["file"]).name
+
+
+def networks_in(folder: Path) -> Trained | None:
+    """The networks in the folder of a fit, if it has any."""
+    return read_networks(folder) if has_networks(folder) else None
+
+
+def values_in(folder: Path, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of all parameters in the folder of a fit, by path; weights of networks are among them."""
+    values = {p["path"]: p["value"] for p in document["parameters"]}
+    found = networks_in(folder)
+    return values if found is None else values | {f"{NETWORKS}/{name}": w for name, w in found.weights.items()}
 
 
 def resumable(folder: Path, request: Request, force: bool = False) -> dict[str, Any] | None:
@@ -127,6 +146,7 @@ def _document(fit: Fit, request: Request) -> dict[str, Any]:
         problem.rows, solution.weights.noise, solution.sensor_noise, fit.uncertainty.correlation_time, strict=True
     )
     names = [p.name for p in problem.parameters for _ in range(np.size(p.start))]
+    own = np.flatnonzero([not name.startswith(f"{NETWORKS}/") for name in names])
     return {
         "schema": SCHEMA,
         "verdict": fit.verdict.kind,
@@ -138,7 +158,11 @@ def _document(fit: Fit, request: Request) -> dict[str, Any]:
         },
         "units": _units(problem),
         "unseen": list(fit.unseen),
-        "correlations": {"names": names, "matrix": _finite(fit.uncertainty.correlations.round(6).tolist())},
+        "correlations": {
+            "names": [names[k] for k in own],
+            "matrix": _finite(fit.uncertainty.correlations[np.ix_(own, own)].round(6).tolist()),
+        },
+        "networks": _networks(fit),
         "noise": {
             row: {"residual": float(r), "sensor": float(s), "correlation_time": float(t)} for row, r, s, t in rows
         },
@@ -159,6 +183,19 @@ def _search(problem: Problem, found: Found) -> dict[str, Any]:
         held = {name: values[at].tolist() for name, at in places}
         rows.append({"cost": float(cost), "count": int(count), "values": held})
     return {"solves": basins.solves, "evaluations": found.evaluations, "found": len(basins), "basins": rows}
+
+
+def _networks(fit: Fit) -> list[dict[str, Any]]:
+    """What each network is, and how much of it was learned."""
+    if fit.networks is None:
+        return []
+    parameters = [p for p in fit.problem.parameters if is_network(p)]
+    pairs = zip(description_of(fit.networks.blueprint)["rule"], parameters, strict=True)
+    learned = fit.networks.weights
+    return [
+        {**table, "weights": p.size, "change": float(np.sqrt(np.mean((learned[table["name"]] - p.start) ** 2)))}
+        for table, p in pairs
+    ]
 
 
 def _units(problem: Problem) -> dict[str, str]:

@@ -13,7 +13,7 @@ from truesim.numerics.bordered import Chains, Eliminated, eliminate
 from truesim.numerics.box import minimise_in_box
 
 FLAT = 1e-5
-"""Converged also when the cost falls by less than this fraction an iteration."""
+"""By default converged also when the cost falls by less than this fraction an iteration."""
 STALL = 6
 """Over so many iterations, since dry friction makes the cost rough on a small scale."""
 QUIET, SETTLED = 0.05, 0.03
@@ -62,6 +62,8 @@ class Search:
     """Damping to begin with."""
     held: Bool[np.ndarray, "size"] | None = None
     """Which coordinates stay as they are; none unless given."""
+    flat: float = FLAT
+    """Converged also when the cost falls by less than this fraction an iteration."""
 
 
 def solve(
@@ -103,17 +105,17 @@ def solve(
         if keep is not None:
             keep(Progress(iteration, equations.cost, damping, size, here.theta), here)
         trail.append((equations.cost, here.theta))
-        if len(trail) > STALL and _at_rest(equations, *trail[-STALL], here.theta):
+        if len(trail) > STALL and _at_rest(equations, *trail[-STALL], here.theta, search.flat):
             return Outcome(here, equations.cost, True, iteration)
         if damping > MOST:
             break
     return Outcome(here, equations.cost, False, iteration)
 
 
-def _at_rest(equations: Normal, cost: float, before: np.ndarray, theta: np.ndarray) -> bool:
+def _at_rest(equations: Normal, cost: float, before: np.ndarray, theta: np.ndarray, flat: float) -> bool:
     """Whether nothing of note has happened since the cost was `cost` at the coordinates `before`."""
     fall = cost - equations.cost
-    if fall < FLAT * STALL * equations.cost:
+    if fall < flat * STALL * equations.cost:
         return True
     move = theta - before
     return fall < QUIET and float(move @ reduced(equations).corner @ move) < SETTLED**2

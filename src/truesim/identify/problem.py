@@ -23,7 +23,7 @@ from truesim.identify.weights import written
 from truesim.model.model import Model
 from truesim.parameters import ParameterSet, Target
 from truesim.parameters.parameter import write
-from truesim.simulate import Simulator
+from truesim.simulate import Blueprint, Simulator, Trained
 
 VAGUE = 2.0
 """Standard deviation of every coordinate before any log is seen: keeps what no log shows at its start."""
@@ -56,6 +56,8 @@ class Problem:
     """Numbers that follow a column of the log."""
     stretch: float = STRETCH
     """Longest stretch [s]."""
+    blueprint: Blueprint | Trained | None = None
+    """What the networks of the simulator are, if it has any."""
     like: "Problem | None" = None
     """The same problem with other logs: what was compiled for it serves this one too."""
 

@@ -12,10 +12,11 @@ from truesim.identify.fit import Solution
 from truesim.identify.problem import Problem
 from truesim.identify.uncertainty import Uncertainty, loose, uncertainty, unseen
 from truesim.identify.verdict import Verdict, verdict
-from truesim.identify.weights import is_network
+from truesim.identify.weights import is_network, trained
 from truesim.model.model import Model
 from truesim.parameters import Parameter
 from truesim.parameters.transforms import Positive
+from truesim.simulate import Trained
 
 QUANTILE = 1.959964
 """Half width of a 95 % interval in standard deviations."""
@@ -68,6 +69,12 @@ class Fit:
     def model(self) -> Model:
         """The robot with the estimates; values that belong to single logs stay at their start."""
         return fitted_model(self.problem, self.solution.theta)
+
+    @property
+    def networks(self) -> Trained | None:
+        """The networks with what they learned."""
+        blueprint = self.problem.blueprint
+        return None if blueprint is None else trained(blueprint, self.problem.parameters, self.solution.theta)
 
 
 def fitted_model(problem: Problem, theta: Float[np.ndarray, "size"]) -> Model:

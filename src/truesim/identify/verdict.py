@@ -51,7 +51,9 @@ def verdict(
         return Verdict(DIVERGED, ("A simulation did not stay finite at the end: try narrower bounds.", *sentences))
     if unexplained or worse:
         return Verdict(DOES_NOT_FIT, (*unexplained, *worse, *sentences, *unseen))
-    if not solution.converged:
+    if not solution.converged and solution.problem.blueprint is not None:
+        sentences.append("Training ended at its limit of iterations: more of them may help.")
+    elif not solution.converged:
         return Verdict(
             DIVERGED, ("The search ended before it came to rest: try a better start or narrower bounds.", *sentences)
         )

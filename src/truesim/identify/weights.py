@@ -7,7 +7,7 @@ from truesim.model.paths import Path
 from truesim.parameters import Parameter, ParameterSet, Prior, Target
 from truesim.parameters.parameter import write
 from truesim.parameters.transforms import Linear
-from truesim.simulate import Blueprint, Simulator
+from truesim.simulate import Blueprint, Simulator, Trained
 
 NETWORKS = "networks"
 """The group of paths that name networks."""
@@ -18,7 +18,7 @@ def is_network(parameter: Parameter) -> bool:
     return parameter.targets[0].path.group == NETWORKS
 
 
-def network_parameters(simulator: Simulator, blueprint: Blueprint) -> tuple[Parameter, ...]:
+def network_parameters(simulator: Simulator, blueprint: Blueprint | Trained) -> tuple[Parameter, ...]:
     """All weights of each network of a simulator, as one parameter that is held near its start by the rule's penalty.
 
     The penalty `R |w - w0|^2` is that of a Gaussian prior with the standard deviation `1 / sqrt(R)`.
@@ -50,3 +50,10 @@ def written(simulator: Simulator, parameters: ParameterSet, theta: Float[Array, 
             else:
                 model = write(model, place, value)
     return simulator.with_parts(model, learned)
+
+
+def trained(blueprint: Blueprint | Trained, parameters: ParameterSet, theta: Float[np.ndarray, "size"]) -> Trained:
+    """The networks of a blueprint with the weights at these coordinates."""
+    plan = blueprint.blueprint if isinstance(blueprint, Trained) else blueprint
+    places = [s for p, s in zip(parameters, parameters.slices(), strict=True) if is_network(p)]
+    return Trained(plan, {rule.name: theta[at].copy() for rule, at in zip(plan.rules, places, strict=True)})

@@ -3,6 +3,7 @@
 from truesim.simulate.augment.blueprint import Blueprint, Rule
 from truesim.simulate.augment.file import read_blueprint
 from truesim.simulate.augment.networks import GRU, MLP, Constant
+from truesim.simulate.augment.trained import Trained, read_networks, write_networks
 from truesim.simulate.compiled import compile_jacobian, compile_rollout, compile_value_and_gradient
 from truesim.simulate.history import History
 from truesim.simulate.integrators import Implicit, ImplicitFast, ImplicitStiff, RungeKutta4, SemiImplicitEuler
@@ -29,12 +30,15 @@ __all__ = [
     "SmoothJointLaw",
     "State",
     "StepInfo",
+    "Trained",
     "Trajectory",
     "compile_jacobian",
     "compile_rollout",
     "compile_value_and_gradient",
     "read_blueprint",
+    "read_networks",
     "readings",
     "record",
     "rollout",
+    "write_networks",
 ]

@@ -5,14 +5,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from truesim.core.errors import TruesimError
+from truesim.core.tap import NO_TAP
 from truesim.core.typing import Array, Float
 from truesim.model.model import Model
 from truesim.simulate.history import delayed
 from truesim.simulate.rollout import Trajectory
 from truesim.simulate.sensors import read_encoders
+from truesim.simulate.simulator import Simulator
+from truesim.simulate.state import State
 
 
-def readings(model: Model, trajectory: Trajectory, *, length: int | None = None) -> Float[Array, "samples channels"]:
+def readings(
+    model: Model, trajectory: Trajectory, *, length: int | None = None, simulator: Simulator | None = None
+) -> Float[Array, "samples channels"]:
     """Every channel of `model.sensors` at every sample of a motion, with its scale, bias and delay.
 
     Between samples a delayed reading is interpolated; before the first one it is the first.
@@ -21,8 +26,14 @@ def readings(model: Model, trajectory: Trajectory, *, length: int | None = None)
         model: The robot.
         trajectory: From `record`.
         length: Number of samples that delays may look back into; without it, as many as the model's delays need.
+        simulator: Whose networks act on encoders, if they do.
     """
-    q, v = jax.vmap(lambda q, v: read_encoders(model, q, v))(jnp.asarray(trajectory.q), jnp.asarray(trajectory.v))
+
+    def encoders(q: Array, v: Array, command: Array) -> tuple[Array, Array]:
+        tap = NO_TAP if simulator is None else simulator.tap(State(q, v, jnp.zeros(())), command)
+        return read_encoders(model, q, v, tap)
+
+    q, v = jax.vmap(encoders)(*map(jnp.asarray, (trajectory.q, trajectory.v, trajectory.command)))
     samples = len(trajectory.time)
     declared = [trajectory.sensors[sensor.name].reshape(samples, -1) for sensor in model.sensors.declared]
     present = jnp.concatenate([*declared, q, v], axis=1)

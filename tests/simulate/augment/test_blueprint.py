@@ -15,7 +15,7 @@ from truesim.contact import ContactCompliant
 from truesim.core.errors import TruesimError
 from truesim.simulate import GRU, MLP, Blueprint, Constant, Rule, Simulator, State, read_blueprint, rollout
 from truesim.simulate import compile_value_and_gradient as value_and_gradient
-from truesim.simulate.augment.file import blueprint_of, described
+from truesim.simulate.augment.file import blueprint_of, description_of
 
 
 def linear(rule: Rule, numbers, model=None, **options):
@@ -237,7 +237,7 @@ def test_files(tmp_path):
     inputs = ("actuator.command", "actuator.length")
     second = Rule("actuator.force", inputs, GRU(3), name="servo", sharing="each", mode="replace")
     assert blueprint == Blueprint((first, second))
-    assert blueprint_of(described(blueprint)) == blueprint
+    assert blueprint_of(description_of(blueprint)) == blueprint
 
 
 @pytest.mark.parametrize(

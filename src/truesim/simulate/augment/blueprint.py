@@ -123,8 +123,11 @@ def _built(simulator: Simulator, rule: Rule) -> Network:
         head=head,
         velocity=output.velocity if rule.head == "dissipative" else None,
     )
-    if network.recurrent and output == INERTIA_SCALE:
-        raise TruesimError(f"{output.name} is set before a step and takes no recurrent network; use an MLP.")
+    late = any(name.startswith(PREVIOUS) for name in rule.inputs)
+    if (network.recurrent or late) and output in (INERTIA_SCALE, *ports.READINGS):
+        raise TruesimError(
+            f"{output.name} is not computed within a step: a network there cannot remember the last one."
+        )
     return network
 
 

@@ -40,7 +40,7 @@ def blueprint_of(document: Mapping[str, Any]) -> Blueprint:
     return Blueprint(tuple(_rule(rule) for rule in rules))
 
 
-def described(blueprint: Blueprint) -> dict[str, Any]:
+def description_of(blueprint: Blueprint) -> dict[str, Any]:
     """The content of a file that describes a blueprint; networks of a user's own by the name of their class."""
     return {"rule": [_description(rule) for rule in blueprint.rules]}
 

@@ -150,7 +150,7 @@ class Learned(eqx.Module):
                 numbers, _ = network.run(x, None)
                 if network.sharing == "whole":
                     L, d = factors(numbers, len(rows))
-                    total = total.at[np.ix_(rows, rows)].add(network.size * (L * d) @ L.T)
+                    total = total.at[np.ix_(rows, rows)].add(network.size * (L * d[None, :]) @ L.T)
                 else:
                     d = jax.vmap(lambda n: factors(n, 1)[1][0])(numbers)
                     total = total.at[rows, rows].add(network.size * d)

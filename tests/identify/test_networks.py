@@ -1,0 +1,152 @@
+"""Networks within the physics: trained with the parameters, judged on other logs, kept in the folder of a fit."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+from experiments.neural_damping.__main__ import ROBOT, TRUTH, fit, recorded, weights
+
+from truesim.core.errors import TruesimError
+from truesim.formats import load, loads
+from truesim.identify.build import Options, build
+from truesim.identify.evaluate import evaluate
+from truesim.identify.fit import Settings, solve_problem
+from truesim.identify.folder import networks_in, read_fit, robot_file, values_in, write_fit
+from truesim.identify.normal import point
+from truesim.identify.problem import Nodes
+from truesim.identify.result import conclude
+from truesim.simulate import GRU, MLP, Blueprint, Rule, Simulator, Trained, read_networks, write_networks
+
+FRICTION = Rule("joint.friction_torque", ("joint.velocity",), MLP((3,)), name="friction")
+
+
+@pytest.fixture(scope="module")
+def log():
+    """Noisy angles of a damped double pendulum."""
+    return recorded(1e-3)
+
+
+@pytest.fixture(scope="module")
+def undamped():
+    """The robot without its damping."""
+    return loads(ROBOT.format(shoulder=0, elbow=0))
+
+
+def test_two_weights_are_the_damping(log):
+    """To a thousandth, from noisy angles alone, and the intervals know it."""
+    found = fit(log)
+    truth = -np.array(list(TRUTH.values()))
+    np.testing.assert_allclose(weights(found), truth, atol=1e-3)
+    spread = np.sqrt(np.diag(found.uncertainty.values))
+    assert np.all(np.abs(weights(found) - truth) < 4 * spread)
+    assert found.verdict.kind == "converged"
+
+
+@pytest.fixture(scope="module")
+def hybrid(undamped, log):
+    """A fit of a mass and of a network in the place of damping."""
+    heavier = dataclasses.replace(undamped, bodies=dataclasses.replace(undamped.bodies, mass=np.array([1.0, 1.3])))
+    problem = build(heavier, [log], ["bodies/lower.mass"], Options(blueprint=Blueprint((FRICTION,))))
+    return conclude(solve_problem(problem, Settings(iterations=20)))
+
+
+def test_physics_and_weights_are_found_together(hybrid):
+    """The mass comes out right, since friction is learned beside it; the motion is met as well as encoders allow."""
+    (mass,) = hybrid.estimates
+    np.testing.assert_allclose(mass.value, 1.0, atol=5e-3)
+    before, after = (max(e.median for e in hybrid.errors[part].values()) for part in ("train_start", "train"))
+    assert after < 0.2 * before
+
+
+def test_what_physics_explains_is_not_learned(log):
+    """With damping free as well as a network, on a robot that is damped, the network stays silent."""
+    free = ["joints/shoulder.damping", "joints/elbow.damping"]
+    problem = build(
+        loads(ROBOT.format(shoulder=0.5, elbow=0.02)), [log], free, Options(blueprint=Blueprint((FRICTION,)))
+    )
+    solution = solve_problem(problem, Settings(iterations=20))
+    values, _ = problem.values(solution.theta)
+    np.testing.assert_allclose(values[:2], [0.2, 0.1], atol=0.01)
+    simulator = problem.simulator_at(solution.theta)
+    torques = jax.vmap(simulator.learned.networks[0].net)(np.linspace(-5, 5, 11)[:, None])
+    assert np.abs(torques).max() < 0.02
+
+
+def test_the_folder_of_a_fit_holds_its_networks(hybrid, log, tmp_path):
+    """Read back, they predict the same; nothing in the files is code."""
+    write_fit(hybrid, tmp_path)
+    document = read_fit(tmp_path)
+    assert [p["path"] for p in document["parameters"]] == ["bodies/lower.mass"]
+    assert [(n["name"], n["weights"]) for n in document["networks"]] == [("friction", 10)]
+    assert document["correlations"]["names"] == ["bodies/lower.mass"]
+    networks = networks_in(tmp_path)
+    again = evaluate(load(robot_file(tmp_path)), [log], options=Options(blueprint=networks))
+    for row, errors in hybrid.errors["train"].items():
+        np.testing.assert_allclose(again[row].rmse, errors.rmse, rtol=1e-6)
+    values = values_in(tmp_path, document)
+    np.testing.assert_array_equal(values["networks/friction"], hybrid.solution.theta[1:])
+
+
+def test_networks_of_another_robot_are_refused(undamped, tmp_path):
+    """And so are files that no blueprint can be read from."""
+    each = Blueprint((dataclasses.replace(FRICTION, sharing="each"),))
+    with pytest.raises(TruesimError, match="trained with 10 weights and has 20"):
+        Simulator.of(undamped, blueprint=Trained(each, {"friction": np.zeros(10)}))
+    own = Blueprint((dataclasses.replace(FRICTION, network=jax.tree_util.Partial(np.negative)),))
+    write_networks(Trained(own, {"friction": np.zeros(0)}), tmp_path)
+    with pytest.raises(TruesimError, match="networks of the class Partial: give their blueprint"):
+        read_networks(tmp_path)
+    assert read_networks(tmp_path, own).blueprint == own
+    (tmp_path / "networks.npz").write_bytes(b"")
+    with pytest.raises(TruesimError, match="cannot be read"):
+        read_networks(tmp_path, own)
+
+
+@pytest.fixture(scope="module")
+def problem(undamped, log):
+    """A network in the place of damping, and nothing else."""
+    return build(undamped, [log], [], Options(blueprint=Blueprint((FRICTION,))))
+
+
+def test_training_ends_when_other_logs_gain_no_more(problem):
+    """The coordinates that did best there are kept, however much the fit itself went on to improve."""
+    seen = []
+
+    def judge(theta):
+        seen.append(theta)
+        return abs(len(seen) - 3)
+
+    solution = solve_problem(problem, Settings(patience=4), judge=judge)
+    assert len(seen) == 3 + 5
+    np.testing.assert_array_equal(solution.theta, seen[2])
+
+
+def test_horizons_grow(problem):
+    """A curriculum of windows ends with the longest."""
+    solution = solve_problem(problem, Settings(horizons=(0.1, 0.5), iterations=3))
+    np.testing.assert_allclose(solution.window_seconds, 0.5, rtol=0.1)
+    with pytest.raises(TruesimError, match="must be positive"):
+        Settings(horizons=(0.1, 0.0))
+
+
+def test_derivatives_know_what_networks_remember(log):
+    """By central differences of weights and first states, with a recurrent network and a value of the step before."""
+    gru = Rule("joint.torque", ("joint.velocity",), GRU(2, seed=1), mode="residual", name="gru")
+    late = Rule("joint.friction_torque", ("previous joint.torque",), MLP((2,)), name="late")
+    cheaper = loads(ROBOT.format(shoulder=0, elbow=0).replace("RK4", "implicitfast"))
+    problem = build(cheaper, [log], [], Options(blueprint=Blueprint((gru, late))))
+    theta = problem.parameters.start + 0.3 * np.random.default_rng(0).normal(size=problem.parameters.size)
+    nodes = problem.first_nodes()
+    at = point(problem, theta, nodes)
+    assert at.shot.memory.shape[1] == 2 + 4
+    epsilon = 1e-5
+    for k in (0, 5, len(theta) - 1):
+        step = epsilon * np.eye(len(theta))[k]
+        ends = [problem.differentiate(theta + sign * step, nodes)[0] for sign in (1, -1)]
+        difference = (ends[0].residual - ends[1].residual) / (2 * epsilon)
+        np.testing.assert_allclose(at.sensitivity.residual[..., k], difference, rtol=1e-5, atol=1e-9)
+    moved = [Nodes(nodes.q, nodes.v + sign * epsilon * np.array([1.0, 0.0])) for sign in (1, -1)]
+    ends = [problem.differentiate(theta, n)[0] for n in moved]
+    difference = (ends[0].residual - ends[1].residual) / (2 * epsilon)
+    np.testing.assert_allclose(at.sensitivity.residual[..., len(theta) + 2], difference, rtol=1e-5, atol=1e-9)
