@@ -39,7 +39,7 @@ def identify(
     robot: Robot,
     logs: Logs,
     out: given.Out,
-    free: given.Free = None,
+    free: given.FreeIfAny = None,
     blueprint: given.BlueprintFile = None,
     validate: given.Validate = None,
     horizon: given.Horizon = None,
