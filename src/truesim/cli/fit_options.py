@@ -5,15 +5,14 @@ from typing import Annotated
 
 import typer
 
-Free = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--free",
-        help="Parameters to identify, such as 'bodies/*.mass' 'joints/elbow.*'; `truesim inspect ROBOT` names all.",
-        metavar="PATTERN…",
-        show_default=False,
-    ),
-]
+_FREE = typer.Option(
+    "--free",
+    help="Parameters to identify, such as 'bodies/*.mass' 'joints/elbow.*'; `truesim inspect ROBOT` names all.",
+    metavar="PATTERN…",
+    show_default=False,
+)
+Free = Annotated[list[str], _FREE]
+FreeIfAny = Annotated[list[str] | None, _FREE]
 BlueprintFile = Annotated[
     Path | None,
     typer.Option(

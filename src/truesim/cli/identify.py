@@ -23,9 +23,11 @@ from truesim.core.errors import TruesimError
 from truesim.formats import load
 from truesim.identify.api import alike, problems, resumed
 from truesim.identify.build import Options
+from truesim.identify.checkpoint import Checkpoint
 from truesim.identify.evaluate import judge
 from truesim.identify.fit import Settings, solve_problem
 from truesim.identify.folder import Request, read_fit, resumable, values_in, write_fit
+from truesim.identify.levenberg_marquardt import Progress, Watch
 from truesim.identify.per_log import read_per_log
 from truesim.identify.result import Fit, conclude
 from truesim.model import paths
@@ -40,7 +42,7 @@ def identify(
     robot: Robot,
     logs: Logs,
     out: given.Out,
-    free: given.Free = None,
+    free: given.FreeIfAny = None,
     blueprint: given.BlueprintFile = None,
     validate: given.Validate = None,
     horizon: given.Horizon = None,
@@ -94,6 +96,7 @@ def identify(
     model = model_of(robot, options)
     fit = _solved(model, tuple(readable(model, some or [], mapping) for some in (logs, holdout, validate)), asked)
     write_fit(fit, out, request)
+    Checkpoint(out, "").remove()
     page = write_fit_page(out)
     if as_json:
         print(json.dumps(read_fit(out), indent=1))
@@ -140,7 +143,8 @@ def _solved(model: Model, recorded: tuple[list, ...], asked: Asked) -> Fit:
         threshold=options["robust"],
         optimiser=options["optimizer"],
     )
-    start = None if asked.earlier is None else resumed(problem, values_in(asked.out, asked.earlier))
+    checkpoint = Checkpoint(asked.out, request.fingerprint())
+    start = checkpoint.read() if asked.earlier is None else resumed(problem, values_in(asked.out, asked.earlier))
     if start is not None:
         console.print("Going on from the interrupted fit in the folder.", highlight=False)
     found = None
@@ -154,12 +158,22 @@ def _solved(model: Model, recorded: tuple[list, ...], asked: Asked) -> Fit:
     console.print(f"Compiled in {seconds:.1f} s; fitting {problem.layout.size} stretches.", highlight=False)
     judged = judge(alike(problem, model, validation, request.free, said(options))) if validation else None
     with FitProgress(console, problem) as progress:
-        solution = solve_problem(problem, settings, progress, start, judged)
+        solution = solve_problem(problem, settings, _both(progress, checkpoint), start, judged)
     if found is not None:
         interrupted = solution.interrupted or found.interrupted
         solution = dataclasses.replace(solution, found=found, interrupted=interrupted)
     with working(console, "Simulating all windows and computing intervals …"):
         return conclude(solution, other)
+
+
+def _both(first: Watch, second: Watch) -> Watch:
+    """Calls one after the other."""
+
+    def call(progress: Progress) -> None:
+        first(progress)
+        second(progress)
+
+    return call
 
 
 def _summary(fit: Fit, out: Path, page: Path) -> None:

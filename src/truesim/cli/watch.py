@@ -75,7 +75,7 @@ def watch(
         channels=channel or (),
     )
     watching = Watching(("*",) if changes is None else tuple(changes), first, memory, between_alarms)
-    watcher = Watcher(load(robot, floating_base=floating_base), free or (), options=options, watching=watching)
+    watcher = Watcher(load(robot, floating_base=floating_base), free, options=options, watching=watching)
     console = Console(highlight=False, soft_wrap=True)
     folder = None if out is None else WatchFolder(out, watcher, force=force)
     if folder is not None and folder.resumed:

@@ -21,6 +21,7 @@ import numpy as np
 from truesim.contact.choose import described
 from truesim.core.errors import FileError, TruesimError
 from truesim.formats import save
+from truesim.identify import checkpoint
 from truesim.identify.channels import predicted_values
 from truesim.identify.evaluate import Prediction
 from truesim.identify.problem import Problem
@@ -37,6 +38,8 @@ JOURNAL = "search.jsonl"
 """What a search has finished; a killed one goes on from it."""
 BASINS = 20
 """Basins that are listed, at most."""
+UNFINISHED = (JOURNAL, checkpoint.FILE, checkpoint.PART)
+"""What a search that was killed leaves behind, and goes on from."""
 PACKAGES = ("truesim", "jax", "numpy", "mujoco", "llvmlite")
 
 
@@ -116,7 +119,10 @@ def resumable(folder: Path, request: Request, force: bool = False) -> dict[str, 
     if not folder.is_dir():
         raise FileError(f"{folder} is a file; give another folder.")
     if force:
-        (folder / JOURNAL).unlink(missing_ok=True)
+        for name in UNFINISHED:
+            (folder / name).unlink(missing_ok=True)
+        return None
+    if all(path.name in UNFINISHED for path in folder.iterdir()):
         return None
     if request.options.get("search") and (folder / JOURNAL).is_file() and not (folder / "fit.json").is_file():
         return None  # a search that was killed; the journal itself refuses another one

@@ -11,6 +11,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from truesim import native
+from truesim.core.errors import TruesimError
 from truesim.core.typing import Array, Float
 from truesim.simulate.backend import Backend, plain_jax
 from truesim.simulate.rollout import keep_states, rollout
@@ -172,5 +173,7 @@ def sensitivities(
     commands, size = jnp.asarray(commands), size_q + math.prod(jnp.shape(state.v))
     X = jnp.concatenate([jnp.zeros((size, len(parameters))), jnp.eye(size)], axis=1)
     simulator, state = simulator_of(theta), jax.tree.map(jnp.asarray, state)
+    if simulator.learned is not None and simulator.learned.remembers:
+        raise TruesimError("A network that remembers is more than configuration and velocity: differentiate a rollout.")
     state = simulator.started(state, commands[0])
     return jax.lax.scan(advance, (state, X), commands)[1]

@@ -116,9 +116,7 @@ def _connect(ray: ModuleType, address: str) -> None:
     where: dict[str, Any] = {"include_dashboard": False} if address == LOCAL else {"address": address}
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", "os.fork", RuntimeWarning
-            )  # Ray forks only to execute
+            warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)  # Ray forks only to execute
             ray.init(log_to_driver=False, logging_level="ERROR", **where)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise TruesimError(

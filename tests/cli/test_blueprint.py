@@ -1,0 +1,82 @@
+"""Networks on the command line: ports, training, going on after a kill, prediction."""
+
+import json
+
+import numpy as np
+import pytest
+from experiments.neural_damping.__main__ import ROBOT, recorded
+
+from truesim.cli.evaluate import evaluate
+from truesim.cli.identify import identify
+from truesim.cli.inspect import inspect
+from truesim.cli.simulate import simulate
+from truesim.core.errors import TruesimError
+from truesim.data import write_log
+from truesim.identify import checkpoint
+from truesim.identify.folder import read_fit
+
+RULE = """
+[[rule]]
+name = "damping"
+output = "joint.damping_torque"
+inputs = ["joint.velocity"]
+sharing = "each"
+network = {hidden = [], bias = false}
+"""
+
+
+@pytest.fixture
+def files(tmp_path):
+    """An undamped robot, a log of a damped one, and a blueprint."""
+    robot, log, blueprint = (tmp_path / name for name in ("robot.xml", "run.csv", "damping.toml"))
+    robot.write_text(ROBOT.format(shoulder=0, elbow=0))
+    motion = recorded(1e-3)
+    write_log(log, {"time": motion.time, **motion.columns})
+    blueprint.write_text(RULE)
+    return robot, log, blueprint
+
+
+def test_ports_are_listed(files, capsys):
+    """With the shape that they have in this robot, or the reason why they have no value."""
+    inspect(files[0], show_ports=True, as_json=True)
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["joint.damping_torque"]["shape"] == [2]
+    assert rows["body.wrench"]["shape"] == [2, 6]
+    assert rows["actuator.force"]["use"] == "the robot has no actuators"
+    inspect(files[0], show_ports=True)
+    assert "N m" in capsys.readouterr().out
+
+
+def test_training_goes_on_after_a_kill_and_serves_prediction(files, tmp_path, monkeypatch, capsys):
+    """A killed run leaves a checkpoint from which the same command goes on; the result predicts and simulates."""
+    robot, log, blueprint = files
+    out = tmp_path / "fit"
+    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    monkeypatch.setattr(checkpoint.Checkpoint.__init__, "__defaults__", (0.0,))
+    with monkeypatch.context() as killed:
+        killed.setattr("truesim.cli.identify.conclude", _die)
+        with pytest.raises(SystemExit):
+            identify(robot, [log], out, blueprint=blueprint)
+    assert [path.name for path in out.iterdir()] == [checkpoint.FILE]
+    identify(robot, [log], out, blueprint=blueprint)
+    shown = capsys.readouterr()
+    assert "Going on" in shown.err
+    assert "damping" in shown.out
+    assert not (out / checkpoint.FILE).exists()
+    (network,) = read_fit(out)["networks"]
+    assert network["weights"] == 2
+    evaluate(out, [log], as_json=True)
+    errors = json.loads(capsys.readouterr().out)
+    assert max(e["median"] for e in errors.values()) < 0.02
+    simulate(out, 0.1, tmp_path / "motion.csv")
+    assert len(np.loadtxt(tmp_path / "motion.csv", delimiter=",", skiprows=1)) == 51
+
+
+def _die(*args):
+    raise SystemExit
+
+
+def test_nothing_to_find_is_refused(files, tmp_path):
+    """Neither parameters nor networks."""
+    with pytest.raises(TruesimError, match="Nothing is free"):
+        identify(files[0], [files[1]], tmp_path / "fit")
