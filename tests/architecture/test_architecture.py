@@ -15,12 +15,15 @@ TREES = {path: ast.parse(path.read_text()) for path in FILES}
 LINES_PER_FILE, LINES_PER_FUNCTION, ARGUMENTS, NAMES_AT_ROOT = 350, 60, 7, 20
 EXCEPTIONS: dict[str, int] = {
     "cli/identify.py:identify": 66,  # a line for every option as an argument
+    "cli/design.py:design": 66,  # the same
+    "cli/watch.py:watch": 66,  # the same
 }
 """Raised limits of lines, `path` or `path:function` to number, each with its reason on the same line."""
 MORE_ARGUMENTS = {
     "cli/simulate.py:simulate": 13,  # every option of a command is an argument of its function
     "cli/identify.py:identify": 31,  # the same
     "cli/posterior.py:posterior": 11,  # the same
+    "identify/api.py:identify": 8,  # five of them only by name: it is the package's main call
     "cli/evaluate.py:evaluate": 10,  # the same
 }
 """Raised limits of arguments."""
