@@ -16,6 +16,7 @@ from truesim.cli.inspect import inspect
 from truesim.cli.lists import spread
 from truesim.cli.report import report
 from truesim.cli.simulate import simulate
+from truesim.cli.suggest import suggest
 from truesim.cli.watch import watch
 from truesim.core.errors import TruesimError
 
@@ -28,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect, simulate, identify, evaluate, watch, report, demo, bench):
+for verb in (inspect, simulate, identify, evaluate, suggest, watch, report, demo, bench):
     app.command()(verb)
 
 
