@@ -135,5 +135,3 @@ def test_wrong_contact_friction():
     assert result.needed
     assert result.found[0].port == "contact.friction_force"
     assert result.found[0].names == ("floor-cube",)
-
-
