@@ -47,7 +47,7 @@ def evaluate(
     folder = fit_or_robot.is_dir()
     options: dict[str, Any] = read_fit(fit_or_robot)["provenance"]["request"]["options"] if folder else {}
     model = load(robot_file(fit_or_robot) if folder else fit_or_robot, floating_base=floating_base)
-    table: PerLog = read_per_log(per_log) if per_log is not None else _known(options.get("per_log", {}), logs)
+    table: PerLog = read_per_log(per_log) if per_log is not None else known_of(options.get("per_log", {}), logs)
     recorded = readable(model, logs, mapping or options.get("mapping"))
     said = Options(
         per_log=table,
@@ -63,7 +63,7 @@ def evaluate(
         _print(found, window)
 
 
-def _known(table: PerLog, logs: list[Path]) -> PerLog:
+def known_of(table: PerLog, logs: list[Path]) -> PerLog:
     """What a fit knew of these logs; values that it looked for are not known."""
     names = {"*", *(path.name for path in logs), *(path.stem for path in logs)}
     return {

@@ -19,6 +19,7 @@ from truesim.cli.lists import spread
 from truesim.cli.posterior import posterior
 from truesim.cli.report import report
 from truesim.cli.simulate import simulate
+from truesim.cli.suggest import suggest
 from truesim.cli.watch import watch
 from truesim.core.errors import TruesimError
 
@@ -31,7 +32,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect, simulate, identify, evaluate, posterior, calibrate, design, watch, report, demo, bench):
+for verb in (inspect, simulate, identify, evaluate, suggest, posterior, calibrate, design, watch, report, demo, bench):
     app.command()(verb)
 
 

@@ -1,0 +1,75 @@
+"""The picture of suggestions: one page that needs no network, made from their folder alone."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from truesim.core.errors import FileError
+from truesim.report.numbers import number
+
+NAME = "suggest.html"
+SHOWN = 8
+"""Ports in the picture."""
+WIDTH, HEIGHT = 420, 240
+"""Of a curve's frame [px]."""
+
+
+def write_suggest_page(folder: Path) -> Path:
+    """Makes the page of the suggestions in a folder, in the same folder; where it is."""
+    source = folder / "suggest.json"
+    if not source.is_file():
+        raise FileError(f"{folder} holds no suggestions: it has no suggest.json.")
+    page = folder / NAME
+    page.write_text(suggest_page(json.loads(source.read_text(encoding="utf-8"))), encoding="utf-8")
+    return page
+
+
+def suggest_page(document: Mapping[str, Any]) -> str:
+    """The page as text, from what `suggest.json` holds."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("truesim.report"), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    shown = document["suggestions"][:SHOWN]
+    curves = [_curve(s) for s in shown if s["curve"] is not None and document["needed"]][:2]
+    return environment.get_template("suggest.html").render(
+        document=document, rows=[_row(s) for s in shown], curves=curves, number=number, width=WIDTH, height=HEIGHT
+    )
+
+
+def _row(suggestion: Mapping[str, Any]) -> dict[str, Any]:
+    explained = min(max(suggestion["explained"], 0.0), 1.0)
+    error = suggestion["error"]
+    return dict(suggestion) | {
+        "bar": 100 * explained,
+        "could": None if suggestion["reach"] is None else 100 * suggestion["reach"],
+        "low": 100 * max(explained - error, 0.0),
+        "high": 100 * min(explained + error, 1.0),
+        "text": f"{100 * suggestion['explained']:.0f} %",
+    }
+
+
+def _curve(suggestion: Mapping[str, Any]) -> dict[str, Any]:
+    """A cloud of points within its frame, and the ends of its axes."""
+    curve = suggestion["curve"]
+    (x_low, x_high), (y_low, y_high) = _span(curve["x"]), _span(curve["y"])
+    points = [
+        (WIDTH * (x - x_low) / (x_high - x_low), HEIGHT * (1 - (y - y_low) / (y_high - y_low)))
+        for x, y in zip(curve["x"], curve["y"], strict=True)
+    ]
+    zero = HEIGHT * y_high / (y_high - y_low) if y_low < 0 < y_high else None
+    return {
+        "title": f"{suggestion['kind']}, {curve['name']}",
+        "input": curve["input"],
+        "points": [(round(x, 1), round(y, 1)) for x, y in points],
+        "zero": zero,
+        "ends": {"left": number(x_low), "right": number(x_high), "top": number(y_high), "bottom": number(y_low)},
+    }
+
+
+def _span(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values), max(values)
+    room = 0.05 * (high - low) or 1.0
+    return low - room, high + room
