@@ -13,6 +13,7 @@ PAGES = {
     "docs/getting-started.md": "heavier.xml",
     "docs/actuators.md": "servo.xml.truesim.json",
     "docs/search.md": "search.jsonl",
+    "docs/contact.md": "puck.xml.truesim.json",
 }
 """Pages with snippets, and a file that each of them writes."""
 EXAMPLES = sorted(ROOT.glob("examples/*.py"))
