@@ -14,6 +14,7 @@ PAGES = {
     "docs/actuators.md": "servo.xml.truesim.json",
     "docs/search.md": "search.jsonl",
     "docs/augmentation.md": "networks/networks.npz",
+    "docs/contact.md": "puck.xml.truesim.json",
 }
 """Pages with snippets, and a file that each of them writes."""
 EXAMPLES = sorted(ROOT.glob("examples/*.py"))
