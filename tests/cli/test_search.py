@@ -52,6 +52,7 @@ def test_mistakes_are_one_sentence(folder, truesim):  # noqa: F811
     fit = ("identify", "robot.xml", "run.csv", *FREE, "--out", "fit")
     for extra, expected in (
         (("--seconds", "5"), "add --search hopping"),
+        (("--cost", "5"), "add --search hopping"),
         (("--search", "hoping"), "did you mean 'hopping'"),
         (("--search", "hopping", "--engine", "mujoco"), "no derivatives"),
         (("--search", "hopping", "--workers", "0"), "at least one worker"),

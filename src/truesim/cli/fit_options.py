@@ -78,5 +78,6 @@ Workers = Annotated[
 ]
 Seconds = Annotated[float | None, typer.Option(help="Stop the search after this time, in s.")]
 Solves = Annotated[int | None, typer.Option(help="Stop the search after so many solves, or evaluations of cmaes.")]
+Goal = Annotated[float | None, typer.Option("--cost", help="Stop the search when its cost is below this.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is in the folder.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the content of fit.json.")]

@@ -29,7 +29,7 @@ from truesim.identify.search.run import Plan, objective_of, search
 LOCAL = "local"
 OFTEN = 0.25
 """The display is renewed this often [s]."""
-INCIDENTAL = ("workers", "seconds", "solves")
+INCIDENTAL = ("workers", "seconds", "solves", "cost")
 """Options that do not change which solves a search consists of, but only how many of them are done."""
 
 
@@ -44,17 +44,26 @@ class Asked:
     """The interrupted fit in it."""
 
 
-def search_options(method: str, engine: str, workers: str, seconds: float | None, solves: int | None) -> dict[str, Any]:
-    """Options as the request keeps them; none of them without a search."""
-    names = ("search", "engine", "workers", "seconds", "solves")
+def search_options(
+    method: str, engine: str, workers: str, stop: tuple[float | None, int | None, float | None]
+) -> dict[str, Any]:
+    """Options as the request keeps them; none of them without a search.
+
+    Args:
+        method: `local` for none.
+        engine: Of the search.
+        workers: Threads or cluster.
+        stop: Seconds, solves and cost after which it stops.
+    """
+    names = ("search", "engine", "workers", *INCIDENTAL[1:])
     if method == LOCAL:
-        if engine != "truesim" or workers != "1" or seconds is not None or solves is not None:
+        if (engine, workers, stop) != ("truesim", "1", (None, None, None)):
             raise TruesimError(
-                "--engine, --workers, --seconds and --solves belong to a search: add --search hopping or cmaes."
+                "--engine, --workers, --seconds, --solves and --cost belong to a search: add --search hopping or cmaes."
             )
         return dict.fromkeys(names)
     Plan(method, engine, workers)
-    return dict(zip(names, (method, engine, workers, seconds, solves), strict=True))
+    return dict(zip(names, (method, engine, workers, *stop), strict=True))
 
 
 def searched(problem: Problem, logs: Sequence[Log], asked: Asked, console: Console) -> tuple[Plan, Found]:
@@ -68,6 +77,7 @@ def searched(problem: Problem, logs: Sequence[Log], asked: Asked, console: Conso
         seed=options["seed"],
         seconds=options["seconds"],
         solves=options["solves"],
+        goal=options["cost"],
         window=options["window"] or WINDOW,
         about=dataclasses.replace(asked.request, options=same).fingerprint(),
     )

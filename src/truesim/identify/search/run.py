@@ -34,6 +34,8 @@ class Plan:
     """Stop after this time [s]."""
     solves: int | None = None
     """Stop after so many solves, or evaluations of `cmaes`."""
+    goal: float | None = None
+    """Stop when the cost is below this."""
     window: float = WINDOW
     """Length of the windows that are simulated [s]."""
     about: str = ""
@@ -90,9 +92,11 @@ def search(
     plan = plan or Plan()
     objective = objective_of(problem, plan, logs)
     if isinstance(objective, MujocoEngine) or plan.method == "cmaes":
-        evolution = Evolution(seed=plan.seed, seconds=plan.seconds, solves=plan.solves, about=plan.about)
+        evolution = Evolution(
+            seed=plan.seed, seconds=plan.seconds, goal=plan.goal, solves=plan.solves, about=plan.about
+        )
         return evolve(objective, evolution, journal=journal, watch=watch)
-    solves = plan.solves or (SOLVES if plan.seconds is None else None)
-    settings = Hopping(CHAINS, plan.seed, seconds=plan.seconds, solves=solves, about=plan.about)
+    solves = plan.solves or (SOLVES if plan.seconds is None and plan.goal is None else None)
+    settings = Hopping(CHAINS, plan.seed, seconds=plan.seconds, goal=plan.goal, solves=solves, about=plan.about)
     solver = None if plan.workers.isdigit() else Cluster(objective, plan.workers, settings.tolerance)
     return hop(objective, settings, journal=journal, solver=solver, watch=watch)
