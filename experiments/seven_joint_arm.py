@@ -29,12 +29,12 @@ HAND = LENGTHS[-1]
 """How far beyond the last joint the hand holds its load [m]."""
 
 
-def xml(payload: float = 0.0, masses: tuple[float, ...] = MASSES) -> str:
-    """The arm as MJCF, with a small load in its hand [kg]."""
+def xml(payload: float = 0.0, step: float = STEP) -> str:
+    """The arm as MJCF, with a small load in its hand [kg] and a time step [s]."""
     load = f'<body name="load" pos="0 0 {HAND}"><geom type="sphere" size="0.005" mass="{payload}"/></body>'
     body = load if payload else ""
     for i in reversed(range(7)):
-        length, mass = LENGTHS[i], masses[i]
+        length, mass = LENGTHS[i], MASSES[i]
         slender = mass * (length**2 / 12 + 0.05**2 / 4)
         body = f"""<body name="link{i + 1}" pos="0 0 {LENGTHS[i - 1] if i else 0.15}">
           <joint name="j{i + 1}" axis="{"0 1 0" if i % 2 else "0 0 1"}" range="{-RANGE} {RANGE}" limited="true"
@@ -46,7 +46,7 @@ def xml(payload: float = 0.0, masses: tuple[float, ...] = MASSES) -> str:
         f' forcerange="{-f} {f}" ctrlrange="{-RANGE} {RANGE}"/>'
         for i, (k, f) in enumerate(zip(GAINS, FORCES, strict=True))
     )
-    return f"""<mujoco model="arm"><compiler angle="radian"/><option timestep="{STEP}" integrator="implicitfast">
+    return f"""<mujoco model="arm"><compiler angle="radian"/><option timestep="{step}" integrator="implicitfast">
       <flag contact="disable"/></option><worldbody>{body}</worldbody><actuator>{servos}</actuator></mujoco>"""
 
 

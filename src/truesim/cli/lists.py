@@ -4,17 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 SEVERAL = (
-    "--free",
-    "--holdout",
-    "--prior",
-    "--bounds",
-    "--tie",
-    "--channel",
-    "--law",
-    "--set",
-    "--changes",
-    "--validate",
-    "--horizon",
+    *("--free", "--holdout", "--prior", "--bounds", "--tie", "--channel", "--law", "--set", "--changes"),
+    *("--validate", "--horizon", "--speed", "--torque", "--range", "--noise"),
 )
 NAMES_FILES = ("--holdout", "--validate")
 

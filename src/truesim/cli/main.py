@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from truesim.cli.bench import bench
 from truesim.cli.demo import demo
+from truesim.cli.design import design
 from truesim.cli.evaluate import evaluate
 from truesim.cli.identify import identify
 from truesim.cli.inspect import inspect
@@ -28,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect, simulate, identify, evaluate, watch, report, demo, bench):
+for verb in (inspect, simulate, identify, evaluate, design, watch, report, demo, bench):
     app.command()(verb)
 
 

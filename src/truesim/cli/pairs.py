@@ -17,6 +17,15 @@ def pairs(options: Sequence[str] | None, form: str) -> dict[str, tuple[float, fl
     return out
 
 
+def named_numbers(options: Sequence[str] | None, form: str) -> dict[str, float]:
+    """`PATTERN=VALUE` as a number by pattern; a number alone is for all of them."""
+    out = {}
+    for text in options or ():
+        pattern, value = _split(text, form) if "=" in text else ("*", text)
+        out[pattern] = _number(value, text)
+    return out
+
+
 def numbers(options: Sequence[str] | None) -> Iterator[tuple[str, float]]:
     """`PATH=VALUE` one by one."""
     for text in options or ():

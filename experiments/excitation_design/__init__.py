@@ -1,0 +1,1 @@
+"""Designed motions of a seven-joint arm beside chirps."""

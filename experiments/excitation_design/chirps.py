@@ -1,0 +1,39 @@
+"""Chirps that use the robot's limits in full: what one would play without a design."""
+
+import numpy as np
+
+from truesim.core.typing import Float
+from truesim.identify.design import Designer
+
+ROUNDS = 12
+"""Times that the amplitudes are adapted to the limits."""
+RAMP = 0.3
+"""Time over which a chirp rises from rest and falls back to it [s]."""
+
+
+def chirp(designer: Designer, seed: int) -> Float[np.ndarray, "samples nu"]:
+    """Set points that sweep through frequencies, each joint with its own phase, as large as its limits allow.
+
+    Args:
+        designer: Knows the robot, its limits and the duration.
+        seed: Chooses frequencies and phases.
+    """
+    rng = np.random.default_rng(seed)
+    time, nu = designer.time, designer.model.nu
+    low, high = rng.uniform(0.05, 0.4, nu), rng.uniform(0.4, 3.0, nu)
+    phase = 2 * np.pi * (low * time[:, None] + (high - low) * time[:, None] ** 2 / (2 * time[-1]))
+    rise = np.clip(np.minimum(time, time[-1] - time) / RAMP, 0.0, 1.0)
+    window = rise**3 * (10 - 15 * rise + 6 * rise**2)
+    wave = window[:, None] * np.sin(phase + rng.uniform(0, 2 * np.pi, nu))
+    return designer.within(designer.rest + wave * _amplitudes(designer, wave))
+
+
+def _amplitudes(designer: Designer, wave: np.ndarray) -> Float[np.ndarray, "nu"]:
+    """Amplitude of each joint with which it reaches, and does not pass, one of its own limits."""
+    nu = designer.model.nu
+    amplitudes = np.full(nu, 0.1)
+    for _ in range(ROUNDS):
+        motion = designer.sensitivities.motions((designer.rest + amplitudes * wave)[None])[0]
+        usage = np.abs(designer.limits.usage(motion)).max(axis=0).reshape(4, nu).max(axis=0)
+        amplitudes = amplitudes * np.clip(0.995 / np.maximum(usage, 1e-6), 0.5, 2.0)
+    return amplitudes

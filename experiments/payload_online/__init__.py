@@ -1,0 +1,1 @@
+"""A load that a seven-joint arm picks up while it moves."""

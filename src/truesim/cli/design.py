@@ -1,0 +1,128 @@
+"""`truesim design`: the motion that tells most about what is uncertain."""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from truesim.cli.arguments import Robot
+from truesim.cli.fit_options import Channel, Free, Seed
+from truesim.cli.pairs import named_numbers, pairs
+from truesim.core.errors import TruesimError
+from truesim.data import write_log
+from truesim.formats import load
+from truesim.identify.design import Choices, Designer, Limits, Plan
+from truesim.identify.design.criterion import CRITERIA
+from truesim.identify.design.prior import fitted_information, fitted_noise, fitted_values
+from truesim.identify.folder import read_fit
+
+FULL = 0.9
+"""Limits of which more is used are named."""
+
+
+def design(
+    robot: Robot,
+    free: Free,
+    seconds: Annotated[float, typer.Option(help="How long the motion lasts, in s.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Where to write the commands (CSV).")] = Path("excitation.csv"),
+    speed: Annotated[
+        list[str] | None,
+        typer.Option(help="Highest speed in rad/s or m/s, of all joints or of some.", metavar="[JOINT=]VALUE…"),
+    ] = None,
+    force_limit: Annotated[
+        list[str] | None,
+        typer.Option("--torque", help="Highest torque or force of actuators.", metavar="[ACTUATOR=]VALUE…"),
+    ] = None,
+    position: Annotated[
+        list[str] | None, typer.Option("--range", help="Range of joints in rad or m.", metavar="JOINT=LOW:HIGH…")
+    ] = None,
+    noise: Annotated[
+        list[str] | None,
+        typer.Option(help="Standard deviation of readings, 0.001 if not given.", metavar="[CHANNEL=]VALUE…"),
+    ] = None,
+    channel: Channel = None,
+    fit: Annotated[
+        Path | None, typer.Option(help="Folder of an earlier fit: its values, intervals and noise.", metavar="DIR")
+    ] = None,
+    rate: Annotated[float, typer.Option(help="Commands and readings a second.")] = 200.0,
+    criterion: Annotated[str, typer.Option(help=f"{' or '.join(CRITERIA)} (D-optimal).")] = "intervals",
+    starts: Annotated[int, typer.Option(help="Starts of the search.")] = 2,
+    iterations: Annotated[int, typer.Option(help="Iterations of each stage of a search.")] = 60,
+    seed: Seed = 0,
+    force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
+) -> None:
+    """Find the motion of ROBOT that tells most about what is uncertain, within its limits, and write its commands.
+
+    Limits come from the robot file and from the options, whichever are tighter. Play the file with `truesim simulate
+    --controls` or on the robot, then identify from what was recorded. Bodies are not kept from touching each other.
+    """
+    if out.exists() and not force:
+        raise TruesimError(f"{out} exists already; choose another --out, or --force to write over it.")
+    if not out.resolve().parent.is_dir():
+        raise TruesimError(f"There is no folder {out.parent} to write {out.name} into.")
+    model, known = load(robot), None if fit is None else read_fit(fit)
+    readings = {} if known is None else fitted_noise(known)
+    choices = Choices(
+        seconds=seconds,
+        rate=rate,
+        noise={**readings, **named_numbers(noise, "CHANNEL=VALUE")},
+        channels=tuple(channel or _channels(readings)),
+        criterion=criterion,
+        starts=starts,
+        iterations=iterations,
+        seed=seed,
+    )
+    limits = Limits.of(
+        model,
+        positions=pairs(position, "LOW:HIGH"),
+        speeds=named_numbers(speed, "JOINT=VALUE"),
+        forces=named_numbers(force_limit, "ACTUATOR=VALUE"),
+    )
+    if known is not None:
+        model = fitted_values(model, known)
+    designer = Designer(model, free, limits, choices)
+    if known is not None:
+        designer = designer.knowing(fitted_information(designer.parameters, known))
+    plan = _searched(designer)
+    write_log(out, plan.columns())
+    _report(plan, out)
+
+
+def _channels(readings: dict[str, float]) -> tuple[str, ...]:
+    """What the fit compared, or all joint positions."""
+    return tuple(readings) or ("qpos/*",)
+
+
+def _searched(designer: Designer) -> Plan:
+    """The best plan, with progress on standard error."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("compiling the simulation and its derivatives", total=None)
+        best = np.inf
+
+        def seen(start: int, cost: float) -> None:
+            nonlocal best
+            best = min(best, cost)
+            text = f"start {start + 1} of {designer.choices.starts}, intervals so far x {np.exp(cost - first):.3f}"
+            progress.update(task, description=text)
+
+        first = designer.cost_at_rest()
+        return designer.search(seen)
+
+
+def _report(plan: Plan, out: Path) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    table = Table("parameter", "value", "95 % before", "95 % after", "unit", box=None)
+    for e in plan.expected:
+        table.add_row(escape(e.path), f"{e.value:.5g}", f"± {1.96 * e.before:.3g}", f"± {1.96 * e.after:.3g}", e.unit)
+    console.print(table)
+    used = [f"{name} {100 * u:.0f} %" for name, u in zip(plan.limits.names, plan.usage, strict=True) if u > FULL]
+    console.print(f"Limits that are used by more than {100 * FULL:.0f} %: {', '.join(used) or 'none'}.")
+    console.print(f"Intervals before and after: {plan.gain:.3g} times smaller in the mean.")
+    console.print(f"{plan.time[-1]:g} s of commands, from rest to rest, and the motion to expect: {escape(str(out))}")
+    console.print("Bodies that could touch were not looked at: watch the motion in simulation before you play it.")

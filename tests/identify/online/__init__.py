@@ -1,0 +1,1 @@
+"""Tests of identification while the robot runs."""
