@@ -3,7 +3,7 @@
 import mujoco
 import numpy as np
 
-STEP, NOISE = 2e-3, 5e-4
+STEP, NOISE = 5e-3, 5e-4
 """Time between samples [s], and noise of the encoders [rad]."""
 LOAD, LOWER = 0.1, 1.0
 """Mass of the load, and of the lower link [kg]."""
@@ -15,9 +15,11 @@ def xml(load: float = 0.0) -> str:
     mass = LOWER + load
     return f"""<mujoco><compiler angle="radian"/><option timestep="{STEP}" integrator="implicitfast"/><worldbody>
       <body name="upper" pos="0 0 1"><joint name="shoulder" axis="0 1 0" damping="0.5" frictionloss="0.2"
-        armature="0.05" range="-2 2" limited="true"/><inertial pos="0 0 -0.15" mass="1.5" diaginertia="0.02 0.02 0.002"/>
+        armature="0.05" range="-2 2" limited="true"/>
+        <inertial pos="0 0 -0.15" mass="1.5" diaginertia="0.02 0.02 0.002"/>
       <body name="lower" pos="0 0 -0.3"><joint name="elbow" axis="0 1 0" damping="0.3" frictionloss="0.1"
-        armature="0.03" range="-2 2" limited="true"/><inertial pos="0 0 -0.12" mass="{mass}" diaginertia="0.01 0.01 0.001"/></body>
+        armature="0.03" range="-2 2" limited="true"/>
+        <inertial pos="0 0 -0.12" mass="{mass}" diaginertia="0.01 0.01 0.001"/></body>
       </body></worldbody><actuator>
       <position name="a1" joint="shoulder" kp="100" kv="8" forcerange="-40 40" ctrlrange="-2 2"/>
       <position name="a2" joint="elbow" kp="60" kv="5" forcerange="-20 20" ctrlrange="-2 2"/></actuator></mujoco>"""
