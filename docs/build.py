@@ -11,6 +11,12 @@ MODULES = {
     "truesim.simulate": "Motion in time.",
     "truesim.data": "Logs.",
     "truesim.contact": "Where bodies touch, and how they act on each other.",
+    "truesim.identify": "From logs to parameters.",
+    "truesim.identify.search": "Many starts.",
+    "truesim.identify.posterior": "What the logs leave possible.",
+    "truesim.identify.online": "Parameters while a robot runs.",
+    "truesim.identify.design": "Experiments that tell most.",
+    "truesim.mujoco": "Fits in MuJoCo.",
     "truesim.native": "JAX functions as vector machine code.",
     "truesim.model.paths": "Numbers of a model by name.",
 }

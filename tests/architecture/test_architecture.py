@@ -25,6 +25,7 @@ MORE_ARGUMENTS = {
     "cli/posterior.py:posterior": 11,  # the same
     "cli/design.py:design": 16,  # the same
     "cli/watch.py:watch": 16,  # the same
+    "cli/suggest.py:suggest": 12,  # the same
     "cli/evaluate.py:evaluate": 10,  # the same
 }
 """Raised limits of arguments."""
