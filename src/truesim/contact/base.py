@@ -18,6 +18,9 @@ FRICTION_COEFFICIENT = Port(
     "contact.friction_coefficient", "contacts", "1", "Coefficient of sliding friction of each contact point."
 )
 
+GEOMETRY = (DEPTH, FRICTION_COEFFICIENT)
+"""What is known of a contact before its forces are."""
+
 
 class Weights(NamedTuple):
     """Sizes of inertia that follow from the parameters alone; computed once per rollout, not once per step."""
@@ -80,6 +83,8 @@ class AbstractContact(eqx.Module):
     """How bodies that touch act on each other: by forces of the state, or by impulses found with the step."""
 
     detector: eqx.AbstractVar[Detector]
+    ports: eqx.AbstractClassVar[tuple[Port, ...]]
+    """The ports that the law offers to taps, in the order in which it computes them."""
 
     @property
     @abc.abstractmethod
@@ -94,11 +99,6 @@ class AbstractContact(eqx.Module):
     @abc.abstractmethod
     def weights(self, model: Model) -> Weights | None:
         """What the law needs that follows from the parameters alone."""
-
-    @property
-    @abc.abstractmethod
-    def ports(self) -> tuple[Port, ...]:
-        """The ports that the law offers to taps, in the order in which it computes them."""
 
     @abc.abstractmethod
     def no_impulses(self, model: Model) -> Impulses | None:

@@ -7,23 +7,14 @@ apart without giving them velocity, so that constraints never add energy.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from truesim.contact.base import (
-    DEPTH,
-    FRICTION_COEFFICIENT,
-    AbstractContact,
-    ContactReport,
-    Motion,
-    Response,
-    Weights,
-    tapped,
-)
+from truesim.contact.base import GEOMETRY, AbstractContact, ContactReport, Motion, Response, Weights, tapped
 from truesim.contact.closure import EQUALITY_ROWS, closed, closure
 from truesim.contact.detection import ContactPoints, Detector
 from truesim.contact.rows import ContactRows, contact_rows, dry_rows, limit_rows
@@ -50,6 +41,7 @@ SLOWEST = 1e-12
 class ContactComplementarity(AbstractContact):
     """Rigid contact with an interior-point solver and exact derivatives of its solution."""
 
+    ports: ClassVar[tuple[Port, ...]] = GEOMETRY
     barrier: Float[Array, ""]
     """Energy of a constraint at the solution, in parts of what it deals with: small is hard, large is smooth."""
     bounce_speed: Float[Array, ""]
@@ -116,11 +108,6 @@ class ContactComplementarity(AbstractContact):
     def is_smooth(self) -> bool:
         """Impulses are found with the step."""
         return False
-
-    @property
-    def ports(self) -> tuple[Port, ...]:
-        """What is known before the impulses are."""
-        return DEPTH, FRICTION_COEFFICIENT
 
     def weights(self, model: Model) -> Weights:
         """Sizes of inertia."""

@@ -5,11 +5,13 @@ damping grows with depth, so that the force starts from zero and never pulls. Fr
 coefficient times f, against the slip. Torsional and rolling friction are left to the rigid law.
 """
 
+from typing import ClassVar
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from truesim.contact.base import DEPTH, FRICTION_COEFFICIENT, AbstractContact, ContactReport, Motion, Weights, tapped
+from truesim.contact.base import GEOMETRY, AbstractContact, ContactReport, Motion, Weights, tapped
 from truesim.contact.detection import ContactPoints, Detector
 from truesim.contact.friction_laws import STILL, AbstractFrictionLaw, BrownFriction
 from truesim.contact.rows import ContactRows, contact_rows
@@ -50,6 +52,7 @@ FRICTION_FORCE = Port(
 class ContactCompliant(AbstractContact):
     """Contact as a force of overlap and slip; a pair takes the mean of its two geoms' numbers."""
 
+    ports: ClassVar[tuple[Port, ...]] = (*GEOMETRY, VELOCITY, SLIP, NORMAL_FORCE, FRICTION_FORCE)
     friction_law: AbstractFrictionLaw
     detector: Detector
 
@@ -76,11 +79,6 @@ class ContactCompliant(AbstractContact):
     def is_smooth(self) -> bool:
         """A force of the state."""
         return True
-
-    @property
-    def ports(self) -> tuple[Port, ...]:
-        """Geometry first, then forces."""
-        return DEPTH, FRICTION_COEFFICIENT, VELOCITY, SLIP, NORMAL_FORCE, FRICTION_FORCE
 
     def weights(self, model: Model) -> Weights | None:
         """Nothing."""

@@ -23,7 +23,6 @@ def identify(
     free: Sequence[str],
     *,
     holdout: Sequence[Log] = (),
-    validation: Sequence[Log] = (),
     options: Options | None = None,
     settings: Settings | None = None,
     watch: Watch | None = None,
@@ -35,13 +34,12 @@ def identify(
         logs: Recordings of it.
         free: Paths to identify, such as `bodies/*.mass` or `joints/elbow.*`.
         holdout: Recordings to predict, not to fit to.
-        validation: Recordings that decide when training has done enough: early stopping of networks.
-        options: Ties, bounds, priors, what differs from log to log, channels.
+        options: Ties, bounds, priors, what differs from log to log, channels, networks and logs to validate them on.
         settings: How the problem is solved.
         watch: Called after every iteration.
     """
     problem, unseen = problems(model, logs, free, holdout, options)
-    judged = judge(alike(problem, model, validation, free, options)) if validation else None
+    judged = judge(alike(problem, model, options.validation, free, options)) if options and options.validation else None
     return conclude(solve_problem(problem, settings, watch, judge=judged), unseen)
 
 

@@ -48,6 +48,8 @@ class Options:
     """Of rigid contact: larger gives smoother gradients through contact events, the hardest unless given."""
     blueprint: Blueprint | Trained | None = None
     """Networks within the physics, whose weights are found together with the parameters."""
+    validation: Sequence[Log] = ()
+    """Logs that decide when networks are trained enough (early stopping); not fitted to."""
 
 
 def build(model: Model, logs: Sequence[Log], patterns: Sequence[str], options: Options | None = None) -> Problem:
