@@ -20,6 +20,7 @@ from truesim.cli.readable import readable
 from truesim.cli.search import LOCAL, Asked, on_mujoco, search_options, searched
 from truesim.contact.choose import NONE
 from truesim.core.errors import TruesimError
+from truesim.data import Log
 from truesim.formats import load
 from truesim.identify.api import alike, problems, resumed
 from truesim.identify.build import Options
@@ -90,7 +91,8 @@ def identify(
     request = Request(str(robot), tuple(map(str, logs)), tuple(free or ()), tuple(map(str, holdout or [])), options)
     asked = Asked(request, out, resumable(out, request, force))
     model = model_of(robot, options)
-    fit = _solved(model, tuple(readable(model, some or [], mapping) for some in (logs, holdout, validate)), asked)
+    recorded = [readable(model, files or [], mapping) for files in (logs, holdout, validate)]
+    fit = _solved(model, recorded, asked)
     write_fit(fit, out, request)
     Checkpoint(out, "").remove()
     page = write_fit_page(out)
@@ -124,7 +126,7 @@ def said(options: abc.Mapping[str, Any]) -> Options:
     )
 
 
-def _solved(model: Model, recorded: tuple[list, ...], asked: Asked) -> Fit:
+def _solved(model: Model, recorded: list[list[Log]], asked: Asked) -> Fit:
     """The fit to logs, with others held out and others to validate on; with progress on standard error."""
     logs, holdout, validation = recorded
     request, options, console = asked.request, asked.request.options, Console(stderr=True)
