@@ -33,13 +33,13 @@ def fit_peer(simulator: peer.MuJoCo, tosses: Tosses, evaluations: int, seed: int
     return search(peer.NUMBERS, losses, evaluations, seed)[0]
 
 
-def rows(name: str, simulated: np.ndarray, tosses: Tosses, numbers: Values, train: int) -> list[str]:
+def row(name: str, simulated: np.ndarray, tosses: Tosses, numbers: Values, train: int) -> list[str]:
     """One row of the table: errors on the tosses of the fit and on the others."""
     apart, turned = tosses.errors(simulated)
-    cells = [f"{1000 * e[part].mean():.2f}" for part in (slice(train), slice(train, None)) for e in (apart,)]
-    turns = [f"{turned[part].mean():.3f}" for part in (slice(train), slice(train, None))]
-    shown = ", ".join(f"{k} {v:.3g}" for k, v in list(numbers.items())[:3])
-    return [name, cells[0], turns[0], cells[1], turns[1], shown]
+    cells = []
+    for part in (slice(train), slice(train, None)):
+        cells += [f"{1000 * apart[part].mean():.2f}", f"{turned[part].mean():.3f}"]
+    return [name, *cells, ", ".join(f"{k} {v:.3g}" for k, v in list(numbers.items())[:3])]
 
 
 def picture(simulations: dict[str, np.ndarray], tosses: Tosses, train: int, path: Path) -> None:
@@ -80,13 +80,13 @@ def main() -> None:
     begin, simulator = time.perf_counter(), ours.Ours(rig, tosses.frames.shape[1])
     numbers = fit_ours(simulator, fitted, count, arguments.seed)
     simulations = {"truesim": simulator([numbers], tosses)[0]}
-    table.add_row(*rows("truesim", simulations["truesim"], tosses, numbers, train))
+    table.add_row(*row("truesim", simulations["truesim"], tosses, numbers, train))
     console.print(f"truesim: {time.perf_counter() - begin:.0f} s", {k: float(f"{v:.4g}") for k, v in numbers.items()})
     for name, places in (("MuJoCo", None), ("MuJoCo, our places", numbers)):
         begin, other = time.perf_counter(), peer.MuJoCo(rig, places)
         its = fit_peer(other, fitted, count, arguments.seed)
         simulations[name] = other(its, tosses)
-        table.add_row(*rows(name, simulations[name], tosses, its, train))
+        table.add_row(*row(name, simulations[name], tosses, its, train))
         console.print(f"{name}: {time.perf_counter() - begin:.0f} s", {k: float(f"{v:.4g}") for k, v in its.items()})
     console.print(f"{train} tosses of the fit, {len(tosses) - train} held out; {steps / 1e6:.1f} million steps each.")
     console.print(table)

@@ -9,15 +9,15 @@ import pytest
 BALL = """<mujoco><option timestep="0.002"/><worldbody><geom name="floor" type="plane" size="5 5 .1" friction="0 0 0"/>
   <body name="ball"><freejoint name="ball"/><geom name="ball" size=".1" mass="1" friction="{} 0 0"/></body>
   </worldbody></mujoco>"""
-TRUTH = {"geoms/ball.friction[0]": 0.3, "geoms/ball.contact_stiffness": 4e4}
+TRUTH = {"geoms/ball.friction[0]": 0.1, "geoms/ball.contact_stiffness": 4e4}
 PLACE = ("x", "y", "z", "qw", "qx", "qy", "qz")
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """The real ball, a wrong file of it, and how it is thrown: with a spin that makes it slip at every bounce."""
+    """The real ball, a wrong file of it, and how it is thrown: spinning, so that it slips at every bounce."""
     (tmp_path / "real.xml").write_text(BALL.format(TRUTH["geoms/ball.friction[0]"]))
-    (tmp_path / "ball.xml").write_text(BALL.format(0.1))
+    (tmp_path / "ball.xml").write_text(BALL.format(0.05))
     numbers = {f"geoms/{geom}.contact_damping": 4e3 for geom in ("ball", "floor")}
     for robot, stiffness in (("real", TRUTH["geoms/ball.contact_stiffness"]), ("ball", 1e4)):
         sidecar = {"version": 1, "parameters": numbers | {"geoms/ball.contact_stiffness": stiffness}}

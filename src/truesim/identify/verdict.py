@@ -72,7 +72,7 @@ def _misfit(solution: Solution) -> tuple[list[str], list[str]]:
         rms = float(np.sqrt((residual**2).sum() / max(valid.sum(), 1)))
         ratio = rms / max(float(solution.sensor_noise[k]), 1e-300)
         motion = _motion(solution, windows.window, k)
-        if rms > UNEXPLAINED * motion and ratio > ROUGH:
+        if rms > UNEXPLAINED * motion > 0 and ratio > ROUGH:  # rotations are compared, their motion is not known
             unexplained.append(
                 f"{row}: the residual of {rms:.3g} is {100 * rms / max(motion, 1e-300):.0f} % of the motion itself."
             )
