@@ -5,29 +5,21 @@ import numpy as np
 import pytest
 
 from tests.contact.scenes import FLOOR, Runner, rigid, scene
-from truesim.bench.robots import quadruped_xml
+from truesim.bench.robots import standing_quadruped_xml
 
 CROUCH = np.tile([0, 0.6, -1.2], 4)
 STEPS = 2000
 
 
-def quadruped() -> str:
-    """The quadruped of the benchmarks with stiff position servos; its feet touch the floor only."""
-    text = quadruped_xml(True).replace("<motor ", '<position kp="400" kv="8" ')
-    return text.replace('mass="0.05"', 'mass="0.05" contype="0"').replace(
-        "<option ", '<option integrator="implicitfast" '
-    )
-
-
 def test_a_quadruped_lands_on_its_feet_as_in_mujoco():
     """It rests within 2 mm and 0.01 rad of MuJoCo, whose contact is soft, and its feet carry its weight."""
-    m = mujoco.MjModel.from_xml_string(quadruped())
+    m = mujoco.MjModel.from_xml_string(standing_quadruped_xml())
     data = mujoco.MjData(m)
     data.qpos[2], data.qpos[7:], data.ctrl[:] = 0.4 * np.cos(0.6) + 0.06, CROUCH, CROUCH
     start = data.qpos.copy()
     for _ in range(STEPS):
         mujoco.mj_step(m, data)
-    q, v, report = Runner(rigid(scene(quadruped())), STEPS)(q=start, command=CROUCH)
+    q, v, report = Runner(rigid(scene(standing_quadruped_xml())), STEPS)(q=start, command=CROUCH)
     assert np.all(report.converged)
     assert abs(q[-1, 2] - data.qpos[2]) < 2e-3
     np.testing.assert_allclose(q[-1, 3:7], data.qpos[3:7], atol=5e-3)
@@ -48,3 +40,16 @@ def test_five_stacked_boxes_stand():
     places = q.reshape(5000, 5, 7)[:, :, :3]
     assert np.max(np.abs(places - [[0, 0, 0.1 + 0.2 * i] for i in range(5)])) < 1e-4
     assert np.all(report.converged)
+
+
+def test_a_box_stands_on_the_end_of_a_cylinder():
+    """A wide box on a standing cylinder: half a second without moving, its weight carried."""
+    text = f"""<mujoco><worldbody>{FLOOR}
+      <body pos="0 0 .2"><freejoint/><geom type="cylinder" size=".1 .2" mass="2"/></body>
+      <body pos="0 0 .45"><freejoint/><geom type="box" size=".2 .15 .05" mass="1"/></body></worldbody></mujoco>"""
+    q, _, report = Runner(rigid(scene(text)), 250)()
+    places = q.reshape(250, 2, 7)
+    assert np.max(np.abs(places[:, :, :3] - [[0, 0, 0.2], [0, 0, 0.45]])) < 1e-4
+    assert np.max(np.abs(places[:, :, 4:])) < 1e-4
+    assert np.all(report.converged)
+    assert np.sum(report.force[-1, 4 + 4 :, 0]) == pytest.approx(9.81, rel=1e-6)

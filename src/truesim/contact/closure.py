@@ -57,11 +57,12 @@ def closed(
         M: Mass matrix near it.
         mass: Size of the inertia that each row feels.
     """
-    stiffness = mass / COMPLIANCE
+    factors = dense.factor(M)
     for _ in range(PROJECTIONS):
         opened, J = closure(model, q)
-        matrix = M + J.T @ (stiffness[:, None] * J)
-        q = integrate(model, q, -dense.solve(matrix, J.T @ (stiffness * opened)))
+        moved = dense.substitute(factors, J.T)
+        mobility = J @ moved + jnp.diag(COMPLIANCE / mass)
+        q = integrate(model, q, -moved @ dense.solve(mobility, opened))
     return q
 
 

@@ -1,11 +1,14 @@
 """Which function finds the points of touch of which two shapes."""
 
+import functools
 from collections.abc import Callable
 
 from truesim.contact.geometry import planes, solids
 from truesim.contact.geometry.boxes import box_box
+from truesim.contact.geometry.convex import Placed, convex_convex
 from truesim.contact.geometry.hull import Hull, polyhedron
 from truesim.contact.geometry.rounded import Around, ball_solid, capsule_solid
+from truesim.contact.geometry.supports import CONVEX, Convex, hull_convex
 from truesim.contact.geometry.touch import Touch
 from truesim.core.typing import Array, Float
 from truesim.spatial.transform import Pose
@@ -53,7 +56,14 @@ def collider(shapes: tuple[str, str], hulls: tuple[Hull | None, Hull | None]) ->
         return lambda a, b: capsule_solid(a[0], a[1], b[1], _around(second, hulls[1], b[0])), 3
     if shapes == ("box", "box"):
         return lambda a, b: box_box(*a, *b), 8
+    one, other = (hull_convex(h) if h is not None else CONVEX.get(s) for s, h in zip(shapes, hulls, strict=True))
+    if one is not None and other is not None:
+        return functools.partial(_convex, one, other), 9 if one.is_flat and other.is_flat else 1
     return None
+
+
+def _convex(first: Convex, second: Convex, a: Sized, b: Sized) -> Touch:
+    return convex_convex(Placed(first, *a), Placed(second, *b))
 
 
 def _around(shape: str, hull: Hull | None, size: Float[Array, "3"]) -> Around:
