@@ -27,7 +27,7 @@ def coupled(seed: int) -> tuple[str, Any, Any, list[Picture]]:
     trajectories = Trajectories(predict, TRUTH, noise=NOISE, prior=BELIEF)
     start = laplace_of(trajectories, recording.headings, BELIEF[0])
     cost = trajectories.evidence(recording.headings)
-    bent, _ = mixture_around(cost, start, MixtureSettings(kernels=6, epochs=500))
+    bent, _ = mixture_around(cost, start, MixtureSettings(kernels=6, epochs=500, samples=8))
     rows, samples = [], {}
     for name, posterior in (("Laplace", start), ("likelihood and entropy", bent)):
         drawn = samples[name] = posterior.sample(DRAWN, seed)

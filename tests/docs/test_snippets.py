@@ -12,6 +12,7 @@ PAGES = {
     "README.md": "heavier.xml",
     "docs/getting-started.md": "heavier.xml",
     "docs/actuators.md": "servo.xml.truesim.json",
+    "docs/posteriors.md": "pendulum.html",
     "docs/search.md": "search.jsonl",
     "docs/augmentation.md": "networks/networks.npz",
     "docs/contact.md": "puck.xml.truesim.json",

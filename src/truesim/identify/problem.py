@@ -150,7 +150,8 @@ class Problem:
         """The same for many choices of parameters and first states, side by side."""
         each = [self._arguments(theta, nodes) for theta, nodes in choices]
         done = self.kernel(*jax.tree.map(lambda *x: np.concatenate(x), *each))
-        return [jax.tree.map(lambda x, k=k: x.reshape(len(each), -1, *x.shape[1:])[k], done) for k in range(len(each))]
+        size = self.layout.size
+        return [jax.tree.map(lambda x, k=k: x[k * size : (k + 1) * size], done) for k in range(len(each))]
 
     def stretches(
         self,

@@ -1,6 +1,7 @@
 """A page of pictures: one file that needs no network."""
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ class Picture:
     """From Plotly."""
 
 
-def write_pictures(path: Path, title: str, lead: str, pictures: Sequence[Picture]) -> Path:
+def write_pictures(path: str | os.PathLike[str], title: str, lead: str, pictures: Sequence[Picture]) -> Path:
     """Writes a page; where it is.
 
     Args:
@@ -45,6 +46,7 @@ def write_pictures(path: Path, title: str, lead: str, pictures: Sequence[Picture
     page = environment.get_template("pictures.html").render(
         title=title, lead=lead, pictures=shown, plotly=Markup(get_plotlyjs())
     )
+    path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     part.write_text(page, encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ def write_samples(path: Path, names: Sequence[str], values: Float[np.ndarray, "n
 
 
 def write_variants(
-    folder: Path, problem: Problem, theta: Float[np.ndarray, "n size"], kind: str | None = None
+    folder: str | os.PathLike[str], problem: Problem, theta: Float[np.ndarray, "n size"], kind: str | None = None
 ) -> tuple[list[Path], list[Finding]]:
     """Writes a robot file for each choice of the coordinates, and lists them and what the files could not hold.
 
@@ -103,6 +104,7 @@ def write_variants(
     source = problem.simulator.model.source
     if source is None:
         raise FileError("The robot did not come from a file, so there is none to vary.")
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     suffix, digits = SUFFIXES[kind or source.format], len(str(max(len(theta) - 1, 1)))
     written, findings = [], {}

@@ -33,9 +33,9 @@ class MixtureSettings:
     """How a mixture is fitted."""
 
     kernels: int = 3
-    epochs: int = 150
+    epochs: int = 100
     """Steps of Adam."""
-    samples: int = 8
+    samples: int = 4
     """Of each kernel in each epoch."""
     rate: float = 0.1
     """Learning rate, in standard deviations; it falls to a fiftieth by the end."""

@@ -1,0 +1,59 @@
+"""`truesim posterior` and `truesim calibrate` on a small fit."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.identify.recorded import ARM_WRONG, arm_log
+from truesim.data import write_log
+from truesim.formats import load
+
+
+@pytest.fixture
+def fitted(truesim, tmp_path):
+    """The folder of a fit of the planar arm."""
+    (tmp_path / "arm.xml").write_text(ARM_WRONG)
+    log = arm_log()
+    write_log(tmp_path / "run.csv", {"time": log.time, **log.columns})
+    outcome = truesim(
+        "identify", "arm.xml", "run.csv", "--free", "bodies/lower.mass", "joints/*.damping", "--out", "fit"
+    )
+    assert outcome.code == 0, outcome.err
+    return tmp_path / "fit"
+
+
+def test_from_a_fit_to_robots_and_coverage(truesim, fitted, tmp_path):
+    """Ranges hold the fit's intervals, samples and robot files differ, and calibration goes on where it stopped."""
+    outcome = truesim("posterior", "fit", "--out", "post", "--samples", "200", "--variants", "2", "--seed", "3")
+    assert outcome.code == 0, outcome.err
+    ranges = json.loads((tmp_path / "post" / "ranges.json").read_text())["ranges"]
+    for parameter in json.loads((fitted / "fit.json").read_text())["parameters"]:
+        found = ranges[parameter["path"]]
+        width = parameter["high"] - parameter["low"]
+        np.testing.assert_allclose(
+            [found["low"], found["high"]], [parameter["low"], parameter["high"]], atol=0.1 * width
+        )
+    samples = (tmp_path / "post" / "samples.csv").read_text().splitlines()
+    assert (len(samples), samples[0].split(",")[0]) == (201, "bodies/lower.mass")
+    masses = [load(tmp_path / "post" / "variants" / f"arm_{k}.xml").bodies.mass[1] for k in range(2)]
+    assert masses[0] != masses[1]
+    assert (tmp_path / "post" / "posterior.html").is_file()
+
+    assert "not empty" in truesim("posterior", "fit", "--out", "post").sentence
+    assert "laplace" in truesim("posterior", "fit", "--out", "other", "--kind", "laplas").sentence
+
+    assert truesim("calibrate", "fit", "--out", "cal", "--repeats", "3").code == 0
+    journal = tmp_path / "cal" / "repeats.jsonl"
+    before = journal.read_text()
+    journal.write_text(before[:-20])
+    outcome = truesim("calibrate", "fit", "--out", "cal", "--repeats", "3")
+    assert "Going on after 2 repeats" in outcome.err
+    assert journal.read_text() == before
+    assert "joint 95 % region" in outcome.out
+
+
+def test_logs_that_are_gone_are_named(truesim, fitted, tmp_path):
+    """With what to do about it."""
+    (tmp_path / "run.csv").unlink()
+    assert "run from where it was fitted" in truesim("posterior", "fit", "--out", "post").sentence
