@@ -13,6 +13,8 @@ PAGES = {
     "docs/getting-started.md": "heavier.xml",
     "docs/actuators.md": "servo.xml.truesim.json",
     "docs/search.md": "search.jsonl",
+    "docs/online.md": "heavier.xml",
+    "docs/design.md": "excitation.csv",
 }
 """Pages with snippets, and a file that each of them writes."""
 EXAMPLES = sorted(ROOT.glob("examples/*.py"))
