@@ -1,8 +1,8 @@
 """A designed motion of a seven-joint arm beside the best of 20 chirps, both played on the machine and fitted.
 
-`python -m experiments.excitation_design [--quick] [--out DIR]`. Unknown are masses, and damping, dry friction and
-armature of all joints. The machine is MuJoCo with encoder noise of 1 mrad; each fit starts from values that are wrong
-by a fifth.
+`python -m experiments.excitation_design [--quick] [--out DIR]`. Unknown are all masses, and damping and
+dry friction of all joints. Chirps have one sweep for all joints, or one for each. The machine is MuJoCo with encoder
+noise of 1 mrad; each fit starts from values that are wrong by a fifth.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from truesim.identify.design import Choices, Designer, Limits, Plan
 from truesim.identify.result import Fit
 from truesim.model import paths
 
-FREE = ("bodies/*.mass", "joints/*.damping", "joints/*.frictionloss", "joints/*.armature")
+FREE = ("bodies/*.mass", "joints/*.damping", "joints/*.frictionloss")
 STEP = 5e-3
 """Time between commands, and step of the machine [s]."""
 SPEED = 2.0
@@ -86,18 +86,26 @@ def main() -> None:
     arguments = parser.parse_args()
     quick = arguments.quick
     made = designer(seconds=4.0, starts=1, iterations=25 if quick else 120)
-    chirps = [made.plan(chirp(made, seed)) for seed in range(3 if quick else 20)]
-    plans = {"best chirp": min(chirps, key=lambda plan: plan.spread), "designed": made.search()}
+    seeds = range(3 if quick else 20)
+    plans = {}
+    for name, common in (("best chirp, one sweep", True), ("best chirp, own sweeps", False)):
+        chirps = [made.plan(chirp(made, seed, common=common)) for seed in seeds]
+        plans[name] = min(chirps, key=lambda plan: plan.spread)
+    plans["designed"] = made.search()
     fits = {name: fitted(recorded(plan)) for name, plan in plans.items()}
+    best = widths(fits["designed"])
     rows = []
     for name, plan in plans.items():
-        wide = float(np.exp(np.mean(np.log(widths(fits[name])))))
-        rows.append((name, 3.92 * plan.spread, wide, float(plan.usage.max()), fits[name].verdict.kind))
-    show("Geometric mean of the 95 % intervals", ("motion", "expected", "fitted", "largest use of a limit", ""), rows)
-    print(f"\nChirp over designed: expected {rows[0][1] / rows[1][1]:.3g}, fitted {rows[0][2] / rows[1][2]:.3g}")
-    ratios = widths(fits["best chirp"]) / widths(fits["designed"])
+        wide = widths(fits[name])
+        mean, times = (float(np.exp(np.mean(np.log(x)))) for x in (wide, wide / best))
+        expected = plan.spread / plans["designed"].spread
+        rows.append((name, 3.92 * plan.spread, mean, expected, times, float(plan.usage.max())))
+    header = ("motion", "expected", "fitted", "over designed: expected", "fitted", "largest use of a limit")
+    show("Geometric mean of the 95 % intervals", header, rows)
     names = [e.path for e in plans["designed"].expected]
-    show("Chirp over designed, by parameter", ("parameter", "ratio"), list(zip(names, map(float, ratios), strict=True)))
+    ratios = [widths(fits[name]) / best for name in list(plans)[:2]]
+    parts = [(name, float(a), float(b)) for name, a, b in zip(names, *ratios, strict=True)]
+    show("Intervals over designed ones, by parameter", ("parameter", "one sweep", "own sweeps"), parts)
     arguments.out.mkdir(parents=True, exist_ok=True)
     picture(plans).write_html(arguments.out / "motions.html")
     print(f"\nPicture: {arguments.out / 'motions.html'}")

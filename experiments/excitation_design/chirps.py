@@ -9,18 +9,21 @@ ROUNDS = 12
 """Times that the amplitudes are adapted to the limits."""
 RAMP = 0.3
 """Time over which a chirp rises from rest and falls back to it [s]."""
+LOW, HIGH = (0.05, 0.4), (0.4, 3.0)
+"""Ranges of the frequencies at which sweeps begin and end [Hz]."""
 
 
-def chirp(designer: Designer, seed: int) -> Float[np.ndarray, "samples nu"]:
+def chirp(designer: Designer, seed: int, *, common: bool) -> Float[np.ndarray, "samples nu"]:
     """Set points that sweep through frequencies, each joint with its own phase, as large as its limits allow.
 
     Args:
         designer: Knows the robot, its limits and the duration.
         seed: Chooses frequencies and phases.
+        common: Whether all joints share one sweep, as is usual, or each has its own, which tells them apart better.
     """
     rng = np.random.default_rng(seed)
     time, nu = designer.time, designer.model.nu
-    low, high = rng.uniform(0.05, 0.4, nu), rng.uniform(0.4, 3.0, nu)
+    low, high = rng.uniform(*LOW, 1 if common else nu), rng.uniform(*HIGH, 1 if common else nu)
     phase = 2 * np.pi * (low * time[:, None] + (high - low) * time[:, None] ** 2 / (2 * time[-1]))
     rise = np.clip(np.minimum(time, time[-1] - time) / RAMP, 0.0, 1.0)
     window = rise**3 * (10 - 15 * rise + 6 * rise**2)

@@ -16,6 +16,8 @@ PAGES = {
     "docs/search.md": "search.jsonl",
     "docs/augmentation.md": "networks/networks.npz",
     "docs/contact.md": "puck.xml.truesim.json",
+    "docs/online.md": "heavier.xml",
+    "docs/design.md": "excitation.csv",
 }
 """Pages with snippets, and a file that each of them writes."""
 EXAMPLES = sorted(ROOT.glob("examples/*.py"))

@@ -85,7 +85,7 @@ def design(
     )
     if known is not None:
         model = fitted_values(model, known)
-    designer = Designer(model, free, limits, choices)
+    designer = Designer(model, free or (), limits, choices)
     if known is not None:
         designer = designer.knowing(fitted_information(designer.parameters, known))
     plan = _searched(designer)

@@ -26,7 +26,7 @@ def test_a_chunk_is_kalmans_update():
     size, nx = problem.parameters.size, 4
     P = np.diag(np.concatenate([np.full(size, 1e-3), np.full(2, 1e-4), np.full(2, 1e-3)]) ** 2)
     before = Beliefs(problem.parameters.start[None], recording.q[:1], recording.v[:1], P[None])
-    noise = np.full(2, 5e-4)
+    noise = np.full(2, 5e-3)
     learned = learn(problem, before, chunk, noise)
     stretch = chunk.stretch._replace(q=recording.q[0], v=recording.v[0])
     shot, sensitivity = problem.kernel(problem.parameters.start, np.zeros(0), stretch)
@@ -36,8 +36,8 @@ def test_a_chunk_is_kalmans_update():
     move = -P @ J.T @ np.linalg.solve(S, r)
     after = P - P @ J.T @ np.linalg.solve(S, J @ P)
     F = np.concatenate([np.eye(size, size + nx), sensitivity.state])
-    np.testing.assert_allclose(learned.beliefs.theta[0], problem.parameters.start + move[:size], atol=1e-7)
-    np.testing.assert_allclose(learned.beliefs.covariance[0], F @ after @ F.T, rtol=1e-5, atol=1e-14)
+    np.testing.assert_allclose(learned.beliefs.theta[0], problem.parameters.start + move[:size], atol=1e-6)
+    np.testing.assert_allclose(learned.beliefs.covariance[0], F @ after @ F.T, rtol=1e-4, atol=1e-12)
     evidence = -0.5 * (r @ np.linalg.solve(S, r) + np.linalg.slogdet(S)[1] - np.linalg.slogdet(R)[1])
     assert abs(learned.evidence[0] - evidence) < 1e-3
 

@@ -207,8 +207,9 @@ def _noise(channels: Sequence[Channel], noise: Mapping[str, float]) -> Float[np.
 def _start(model: Model, limits: Limits) -> Float[np.ndarray, "nq"]:
     """Where the motion begins and ends: as the file draws the robot, or inside of the limits if that is at one."""
     q, n = np.asarray(reference_configuration(model), float), model.nv
-    low, high = limits.low[:n], limits.high[:n]
-    middle = np.where(np.isfinite(high - low), (low + high) / 2, q)
+    bounded = np.isfinite(limits.high[:n] - limits.low[:n])
+    low, high = np.where(bounded, limits.low[:n], q), np.where(bounded, limits.high[:n], q)
+    middle = (low + high) / 2
     near = np.abs(limits.usage(np.concatenate([q, np.zeros(len(limits.low) - n)]))[:n]) > NEAR
     return np.where(near, middle, q)
 

@@ -65,9 +65,8 @@ class Limits:
     def usage(self, motion: Float[np.ndarray, "samples quantities"]) -> Float[np.ndarray, "samples quantities"]:
         """Distance from the middle between bounds over half their distance: more than 1 is beyond a limit."""
         bounded = np.isfinite(self.high - self.low)
-        half = np.where(bounded, self.high - self.low, 2.0) / 2
-        middle = np.where(bounded, self.high + self.low, 0.0) / 2
-        return np.where(bounded, (motion - middle) / half, 0.0)
+        low, high = np.where(bounded, self.low, -1.0), np.where(bounded, self.high, 1.0)
+        return np.where(bounded, (2 * motion - low - high) / (high - low), 0.0)
 
     @property
     def slope(self) -> Float[np.ndarray, "quantities"]:

@@ -65,9 +65,9 @@ class WatchFolder:
         part.replace(self.folder / "state.npz")
         update = self._watcher.update
         if update is not None:
-            start = update.problem.simulator.model
-            name = "robot.xml" if start.source is None or start.source.path is None else start.source.path.name
-            save(update.problem.model_at(update.theta, start), self.folder / name)
+            source = self._watcher.model.source
+            name = "robot.xml" if source is None or source.path is None else source.path.name
+            save(update.model, self.folder / name)
 
     def _append(self, name: str, line: str) -> None:
         with (self.folder / name).open("a", encoding="utf-8") as file:

@@ -4,9 +4,11 @@ import dataclasses
 
 import numpy as np
 
+from truesim.core.errors import unknown_name
 from truesim.core.typing import Float
 from truesim.identify.problem import Problem
 from truesim.identify.result import interval
+from truesim.model.model import Model
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +62,15 @@ class Update:
 
     def parameter(self, path: str) -> Known:
         """One of them."""
-        return next(k for k in self.parameters if k.path == path)
+        found = {k.path: k for k in self.parameters}
+        if path not in found:
+            raise unknown_name("free parameter", path, found)
+        return found[path]
+
+    @property
+    def model(self) -> Model:
+        """The robot with these values."""
+        return self.problem.model_at(self.theta, self.problem.simulator.model)
 
 
 def known(
