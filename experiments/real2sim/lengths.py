@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import numpy as np
 import optax
 import plotly.graph_objects as go
@@ -22,7 +23,8 @@ def searched(trajectories: Trajectories, headings: np.ndarray, start: tuple[floa
     theta, method = np.array(start), optax.adam(RATE)
     memory, way = method.init(theta), [theta]
     for _ in range(EPOCHS):
-        step, memory = method.update(cost(theta[None])[1][0], memory)
+        with jax.numpy_dtype_promotion("standard"):  # optax mixes types
+            step, memory = method.update(cost(theta[None])[1][0], memory)
         theta = theta + np.asarray(step)
         way.append(theta)
     return np.stack(way)

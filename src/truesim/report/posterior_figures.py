@@ -101,7 +101,7 @@ def calibration_figure(found: Mapping[str, Calibration]) -> Any:
     titles = ["truth within the joint region", *first.names[:size]]
     columns = 3
     rows = -(-(size + 1) // columns)
-    figure = make_subplots(rows, columns, subplot_titles=titles, vertical_spacing=0.28 / rows, horizontal_spacing=0.07)
+    figure = make_subplots(rows, columns, subplot_titles=titles, vertical_spacing=0.45 / rows, horizontal_spacing=0.07)
     levels = np.linspace(0.02, 0.98, 49)
     low, high = np.array([first.chance(float(level)) for level in levels]).T
     _chance(figure, levels, low, high)

@@ -1,0 +1,45 @@
+"""The experiments of the Real2Sim paper and the calibration of three machines keep what they promise."""
+
+import numpy as np
+import pytest
+from experiments.calibration.__main__ import LEAST, MOST, calibrated
+from experiments.calibration.machines import MACHINES
+from experiments.real2sim import coupled, lengths, online
+
+
+def test_lengths_of_a_double_pendulum():
+    """Both within two per cent after eighty epochs, from every start."""
+    _, _, rows, pictures = lengths.double_pendulum(seed=0)
+    assert len(rows) == 4
+    assert all(row[-1] == "yes" and max(abs(row[3]), abs(row[4])) < 2.0 for row in rows)
+    assert len(pictures) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_lengths_of_a_triple_pendulum_online(seed):
+    """Published: every kernel within two per cent, spread falling. With entropy: Laplace's posterior in the end."""
+    _, _, (published, other), pictures = online.triple_pendulum(seed)
+    assert published[4] == published[7] == other[4] == other[7] == "yes"
+    assert other[8] < 2.0
+    assert len(pictures) == 2
+
+
+@pytest.mark.slow
+def test_a_ridge():
+    """Length and fraction mirror each other, their product is known, and only the mixture stays on the ridge."""
+    _, _, (laplace, bent), _ = coupled.coupled(seed=0)
+    assert laplace[3] < -0.99
+    assert bent[3] < -0.97
+    assert bent[1] > 0.05
+    assert bent[5] < 0.002
+    assert bent[6] < 1.5 < 5 < laplace[6]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MACHINES)
+def test_coverage_of_three_machines(name):
+    """Regions of 95 % hold the truth in 89 to 99 % of 200 repeats."""
+    found = calibrated(MACHINES[name], 200, ("laplace",))["laplace"]
+    assert LEAST <= found.coverage() <= MOST
+    assert np.all(found.interval_coverage() >= LEAST)
