@@ -46,7 +46,8 @@ def apart(trained: Trained | None, log: Log) -> float:
 def test_a_weak_servo_is_learned(labels):
     """From its torque or from its motion alone, a network moves nearer to the machine than the model does."""
     model = loads(TEXT.format(20, 8, 8))
-    trained = learn_actuators(model, [logged(0), logged(1)], LAGGED, torque=labels, training=Training(epochs=25, batch=8))
+    training = Training(epochs=25, batch=8)
+    trained = learn_actuators(model, [logged(0), logged(1)], LAGGED, torque=labels, training=training)
     fresh = logged(7, seconds=2.0)
     assert apart(trained, fresh) < 0.25 * apart(None, fresh)
 
