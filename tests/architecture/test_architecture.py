@@ -27,7 +27,6 @@ MORE_ARGUMENTS = {
     "cli/watch.py:watch": 16,  # the same
     "cli/suggest.py:suggest": 12,  # the same
     "cli/evaluate.py:evaluate": 10,  # the same
-    "cli/suggest.py:suggest": 12,  # the same
 }
 """Raised limits of arguments."""
 
