@@ -18,6 +18,8 @@ PAGES = {
     "docs/contact.md": "puck.xml.truesim.json",
     "docs/online.md": "heavier.xml",
     "docs/design.md": "excitation.csv",
+    "docs/suggest.md": "suggested/blueprint-1.toml",
+    "docs/learned-actuators.md": "servo/networks.npz",
 }
 """Pages with snippets, and a file that each of them writes."""
 EXAMPLES = sorted(ROOT.glob("examples/*.py"))

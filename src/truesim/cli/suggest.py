@@ -1,6 +1,7 @@
 """`truesim suggest`: where a network would explain what the physics does not."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -86,7 +87,7 @@ def _fitted(fit: Path, robot: Path) -> Path:
 
 
 def _print(found: Suggestions, blueprints: list[Path], page: Path | None) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
     title = f"Residuals are {found.remaining:.3g} times the noise in windows of {found.window:.2g} s"
     headings = "port", "acts on", "what", "inputs", "could explain", "explains, held out"
     table = Table(*headings, box=None, title=title, title_justify="left")

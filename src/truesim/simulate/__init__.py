@@ -2,7 +2,7 @@
 
 from truesim.simulate.augment.blueprint import Blueprint, Rule
 from truesim.simulate.augment.file import read_blueprint
-from truesim.simulate.augment.networks import GRU, MLP, Constant
+from truesim.simulate.augment.networks import GRU, MLP, Constant, Lagged
 from truesim.simulate.augment.trained import Trained, read_networks, write_networks
 from truesim.simulate.compiled import compile_jacobian, compile_rollout, compile_value_and_gradient
 from truesim.simulate.history import History
@@ -22,6 +22,7 @@ __all__ = [
     "Implicit",
     "ImplicitFast",
     "ImplicitStiff",
+    "Lagged",
     "MujocoJointLaw",
     "Rule",
     "RungeKutta4",

@@ -78,6 +78,7 @@ def test_actuator_lag():
     assert best.inputs == (best.port, f"previous {best.port}")
 
 
+@pytest.mark.slow
 def test_a_spring_that_nobody_modelled():
     """A spring is found in its joint, from its position."""
     result = found(POLE, (7, 8), flaw=spring(0), seconds=3.0)

@@ -16,11 +16,15 @@ from truesim.simulate.augment import ports
 from truesim.simulate.augment.heads import HEADS, AbstractHead
 from truesim.simulate.augment.learned import INERTIA, Learned, Network
 from truesim.simulate.augment.memory import PREVIOUS
-from truesim.simulate.augment.networks import MLP, AbstractRecipe, Constant, Recurrent, double
+from truesim.simulate.augment.networks import MLP, AbstractRecipe, AbstractRecurrent, Constant, double
 from truesim.simulate.integrators import Implicit
 from truesim.simulate.simulator import INERTIA_SCALE, Simulator
 
 MODES = ("residual", "replace", "scale")
+RECURRENT = ("gru", "lagged")
+"""Kinds of networks that remember."""
+SAME_STEP = 1e-3
+"""Time steps that differ by less than this part are the same."""
 SHARING = ("shared", "each", "whole")
 
 
@@ -93,6 +97,7 @@ class Blueprint:
 def _built(simulator: Simulator, rule: Rule) -> Network:
     output = ports.port(rule.output)
     ports.check(simulator, output)
+    _check_step(simulator, rule)
     _check_output(simulator, rule, output)
     rows = _rows(simulator, rule, output)
     inputs = [_input(simulator, rule, name, output) for name in rule.inputs]
@@ -129,6 +134,17 @@ def _built(simulator: Simulator, rule: Rule) -> Network:
             f"{output.name} is not computed within a step: a network there cannot remember the last one."
         )
     return network
+
+
+def _check_step(simulator: Simulator, rule: Rule) -> None:
+    """Refuses a network whose memory counts steps of another length."""
+    step = rule.network.step if isinstance(rule.network, AbstractRecipe) else None
+    own = float(simulator.timestep)
+    if step is not None and abs(own / step - 1) > SAME_STEP:
+        raise TruesimError(
+            f"The network {rule.name} was made for steps of {step:g} s; the simulator's are {own:g} s."
+            " Set the time step of the robot, or train a network for this one."
+        )
 
 
 def _check_output(simulator: Simulator, rule: Rule, output: Port) -> None:
@@ -193,7 +209,7 @@ def _check_head(simulator: Simulator, rule: Rule, output: Port, head: AbstractHe
             f"A {head.name} head reads {', '.join(head.inputs)} and nothing else; the rule {rule.name} reads "
             f"{', '.join(rule.inputs) or 'nothing'}."
         )
-    if isinstance(rule.network, Recurrent | AbstractRecipe) and getattr(rule.network, "kind", "gru") == "gru":
+    if isinstance(rule.network, AbstractRecurrent) or getattr(rule.network, "kind", "") in RECURRENT:
         raise TruesimError(f"A {head.name} head takes no recurrent network.")
     writable = [p for p in ports.available(simulator) if p.writable]
     if head.name == "dissipative" and output.velocity is None:
@@ -239,7 +255,7 @@ def _check_sizes(rule: Rule, network: Any, inputs: int, outputs: int) -> None:
     """Refuses a network that does not take or give the numbers that its ports have."""
     x = jnp.zeros(inputs)
     try:
-        if isinstance(network, Recurrent):
+        if isinstance(network, AbstractRecurrent):
             given = eqx.filter_eval_shape(network, x, jnp.zeros(network.hidden))[0].shape
         else:
             given = eqx.filter_eval_shape(network, x).shape

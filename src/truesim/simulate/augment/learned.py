@@ -22,7 +22,7 @@ from truesim.simulate.augment.heads import (
     lagrange,
 )
 from truesim.simulate.augment.memory import PREVIOUS, Memory, Seen
-from truesim.simulate.augment.networks import Recurrent
+from truesim.simulate.augment.networks import AbstractRecurrent
 
 INERTIA = Port(
     "joint.inertia",
@@ -61,7 +61,7 @@ class Network(eqx.Module):
     @property
     def recurrent(self) -> bool:
         """Whether it remembers."""
-        return isinstance(self.net, Recurrent)
+        return isinstance(self.net, AbstractRecurrent)
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "sigmoid": jax.nn.sigmoid,
     "relu": jax.nn.relu,
     "sin": jnp.sin,
+    "softsign": jax.nn.soft_sign,
 }
 
 
@@ -39,7 +40,41 @@ class Layered(eqx.Module):
         return x
 
 
-class Recurrent(eqx.Module):
+class AbstractRecurrent(eqx.Module):
+    """A network that remembers: its state is zero before it has seen anything."""
+
+    @property
+    @abc.abstractmethod
+    def hidden(self) -> int:
+        """Size of its state."""
+
+    @abc.abstractmethod
+    def __call__(self, x: Float[Array, "inputs"], h: Float[Array, "hidden"]) -> tuple[Array, Array]:
+        """The output for one input, and the state after it."""
+
+
+class Lagging(AbstractRecurrent):
+    """A network on its inputs now and some steps ago; before the first step they were as they are at it."""
+
+    network: Layered
+    steps: tuple[int, ...] = eqx.field(static=True)
+    """How many steps ago."""
+    inputs: int = eqx.field(static=True)
+
+    @property
+    def hidden(self) -> int:
+        """Whether it has begun, and the inputs of the last steps."""
+        return 1 + max(self.steps) * self.inputs
+
+    def __call__(self, x: Float[Array, "inputs"], h: Float[Array, "hidden"]) -> tuple[Array, Array]:
+        """The output for one input, and the state after it."""
+        past = jnp.where(h[0] > 0.5, h[1:].reshape(-1, self.inputs), x[None])
+        rows = jnp.concatenate([x[None], past])
+        y = self.network(jnp.ravel(rows[np.array(self.steps)]))
+        return y, jnp.concatenate([jnp.ones(1, x.dtype), jnp.ravel(rows[:-1])])
+
+
+class Recurrent(AbstractRecurrent):
     """A gated recurrent unit with a linear output (Cho et al. 2014)."""
 
     input: Float[Array, "gates inputs"]
@@ -70,6 +105,11 @@ class AbstractRecipe(abc.ABC):
 
     kind: ClassVar[str]
     """Name in a blueprint file."""
+
+    @property
+    def step(self) -> float | None:
+        """The only time step that it can be used with [s]; None if any will do."""
+        return None
 
     @abc.abstractmethod
     def make(self, inputs: int, outputs: int, *, silent: bool) -> eqx.Module:
@@ -119,9 +159,16 @@ class GRU(AbstractRecipe):
     hidden: int = 8
     """Size of its state."""
     seed: int = 0
+    interval: float | None = None
+    """Time step of its data, if it shall be refused with any other [s]."""
 
     def __post_init__(self) -> None:
         _check_sizes((self.hidden,))
+
+    @property
+    def step(self) -> float | None:
+        """The time step of its data [s]."""
+        return self.interval
 
     def make(self, inputs: int, outputs: int, *, silent: bool) -> Recurrent:
         """Weights are uniform within one over the root of the number of inputs of each gate."""
@@ -130,6 +177,43 @@ class GRU(AbstractRecipe):
         return Recurrent(
             _uniform(rng, (3 * n, inputs)), _uniform(rng, (3 * n, n)), np.zeros(3 * n), output, np.zeros(outputs)
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class Lagged(AbstractRecipe):
+    """Dense layers on the inputs now and at earlier times (Hwangbo et al. 2019)."""
+
+    kind: ClassVar[str] = "lagged"
+    interval: float
+    """Time step of its data, the only one that it can be used with [s]."""
+    lags: tuple[float, ...] = (0.0, 0.01, 0.02)
+    """How long ago [s]; whole intervals."""
+    hidden: tuple[int, ...] = (32, 32)
+    """Size of each hidden layer."""
+    activation: str = "softsign"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", tuple(self.hidden))
+        object.__setattr__(self, "lags", tuple(self.lags))
+        if not self.interval > 0:
+            raise TruesimError(f"The interval of a lagged network is {self.interval:g} s; it must be positive.")
+        off = [t for t in self.lags if t < 0 or abs(t / self.interval - round(t / self.interval)) > 1e-6]
+        if off or not self.lags or max(self.lags) == 0:
+            raise TruesimError(
+                f"Lags are {list(self.lags)} s; they must be whole intervals of {self.interval:g} s, one above zero."
+            )
+
+    @property
+    def step(self) -> float | None:
+        """The time step of its data [s]."""
+        return self.interval
+
+    def make(self, inputs: int, outputs: int, *, silent: bool) -> Lagging:
+        """Dense layers on all lags of all inputs."""
+        steps = tuple(round(t / self.interval) for t in self.lags)
+        dense = MLP(self.hidden, self.activation, seed=self.seed)
+        return Lagging(dense.make(inputs * len(steps), outputs, silent=silent), steps, inputs)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,7 +227,7 @@ class Constant(AbstractRecipe):
         return Layered((np.zeros((outputs, 0)),), (np.zeros(outputs),), "tanh")
 
 
-RECIPES: dict[str, type[AbstractRecipe]] = {recipe.kind: recipe for recipe in (MLP, GRU, Constant)}
+RECIPES: dict[str, type[AbstractRecipe]] = {recipe.kind: recipe for recipe in (MLP, GRU, Lagged, Constant)}
 """Networks that a blueprint file can ask for, by name."""
 
 

@@ -1,0 +1,1 @@
+"""A learned actuator against a simulated real one: torque labels, and motion only."""

@@ -1,0 +1,108 @@
+"""Prints the table: `python -m experiments.learned_actuator [--quick]`."""
+
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.learned_actuator.machine import RATE, excitation, policy_like, recorded, robot
+from truesim.actuators.forces import actuator_forces
+from truesim.data import Log, motion, prepared
+from truesim.identify.actuators import Training, learn_actuators
+from truesim.model.model import Model
+from truesim.simulate import GRU, Lagged, Simulator, State, Trained, record
+
+LAGS = (0.0, 0.0025, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03)
+"""[s]"""
+TESTS, TEST_SECONDS, WINDOW = 3, 20.0, 0.5
+
+
+def main(quick: bool) -> None:
+    """Trains on four minutes and tests on policy-like motion."""
+    seconds, training = (40.0, Training(epochs=10)) if quick else (240.0, Training())
+    model = robot()
+    logs = [recorded(excitation(seconds / 4, seed), seed, push=0.5) for seed in range(4)]
+    tests = [recorded(policy_like(TEST_SECONDS, 100 + k), 100 + k) for k in range(TESTS)]
+    networks = {"lagged MLP": Lagged(1 / RATE, LAGS), "GRU": GRU(24, interval=1 / RATE)}
+    ideal = errors(model, tests, None)
+    print(f"{'':28}{'torque MAE [N m]':>18}{'of ideal':>10}{'motion [rad]':>14}{'of ideal':>10}{'CPU [s]':>9}")
+    show("ideal PD", ideal, ideal, 0.0)
+    for kind, network in networks.items():
+        for labels, column in (("torque labels", "torque/*"), ("motion only", None)):
+            begin = time.process_time()
+            trained = learn_actuators(model, logs, network, torque=column, training=training)
+            show(f"{kind}, {labels}", errors(model, tests, trained), ideal, time.process_time() - begin)
+
+
+def show(what: str, found: tuple[float, float], ideal: tuple[float, float], cpu: float) -> None:
+    """One row."""
+    parts = [100 * a / b for a, b in zip(found, ideal, strict=True)]
+    print(f"{what:28}{found[0]:18.4f}{parts[0]:8.1f} %{found[1]:14.5f}{parts[1]:8.1f} %{cpu:9.0f}", flush=True)
+
+
+def errors(model: Model, tests: list[Log], trained: Trained | None) -> tuple[float, float]:
+    """Mean absolute error of the torque along the measured motion, and of the motion in windows of half a second."""
+    pairs = [_errors(model, log, trained) for log in tests]
+    return float(np.mean([t for t, _ in pairs])), float(np.mean([q for _, q in pairs]))
+
+
+def _errors(model: Model, log: Log, trained: Trained | None) -> tuple[float, float]:
+    with jax.enable_x64(True):
+        simulator = Simulator.of(model, blueprint=trained)
+        shown = motion(prepared(log, model), model)
+        command = log.column("ctrl/servo")[:, None]
+        force = _forces(simulator, shown.q, shown.v, command)
+        torque = float(np.nanmean(np.abs(force - log.column("torque/servo"))[RATE:-RATE]))
+        return torque, _motion_error(simulator, log, shown.q, shown.v)
+
+
+def _forces(simulator: Simulator, q: np.ndarray, v: np.ndarray, command: np.ndarray) -> np.ndarray:
+    """The actuator's torque along a motion that was measured."""
+
+    def now(memory, sample):
+        q, v, u = sample
+        state = simulator.started(State(q, v, jnp.zeros(()), memory=memory), u)
+        tap = simulator.tap(state, u)
+        force = actuator_forces(simulator.model, q, v, u, tap).generalised[0]
+        after = None if simulator.learned is None else simulator.learned.remembered(tap.seen, state.memory)
+        return after, force
+
+    samples = tuple(jnp.asarray(np.nan_to_num(x)) for x in (q, v, command))
+    learned = simulator.learned
+    memory = None if learned is None else learned.first_memory()
+    return np.asarray(jax.lax.scan(now, memory, samples)[1])
+
+
+def _motion_error(simulator: Simulator, log: Log, q: np.ndarray, v: np.ndarray) -> float:
+    """Root mean square error of positions, simulated in windows; memories are filled over the window before."""
+    size, found = int(WINDOW * RATE), []
+    command = log.column("ctrl/servo")[:, None]
+    for start in range(2 * size, len(q) - size, 4 * size):
+        warm = slice(start - size, start)
+        memory = _memory(simulator, q[warm], v[warm], command[warm])
+        state = State(jnp.asarray(q[start]), jnp.asarray(v[start]), jnp.zeros(()), memory=memory)
+        moved = np.asarray(record(simulator, state, command[start : start + size]).q)[:-1]
+        found.append(np.sqrt(np.mean((moved - q[start : start + size]) ** 2)))
+    return float(np.median(found))
+
+
+def _memory(simulator: Simulator, q: np.ndarray, v: np.ndarray, command: np.ndarray):
+    """What networks remember after a motion that was measured."""
+    learned = simulator.learned
+    if learned is None:
+        return None
+
+    def now(memory, sample):
+        q, v, u = sample
+        tap = simulator.tap(State(q, v, jnp.zeros(()), memory=memory), u)
+        actuator_forces(simulator.model, q, v, u, tap)
+        return learned.remembered(tap.seen, memory), None
+
+    samples = tuple(jnp.asarray(x) for x in (q, v, command))
+    return jax.lax.scan(now, learned.first_memory(), samples)[0]
+
+
+if __name__ == "__main__":
+    main("--quick" in sys.argv)

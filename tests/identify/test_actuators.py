@@ -1,0 +1,92 @@
+"""Learned actuators: trained with and without labels, refused at another rate, bounded by the motor."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from truesim import Log, Simulator, State, TruesimError, record
+from truesim.formats import loads
+from truesim.identify.actuators import NAME, Training, learn_actuators
+from truesim.simulate import GRU, Lagged, Trained, read_networks, write_networks
+
+STEP = 0.0025
+TEXT = """<mujoco><option timestep="0.0025"/><worldbody><body name="link">
+  <joint name="joint" axis="0 1 0"/><inertial pos="0 0 -.2" mass="1" diaginertia=".02 .02 .001"/></body></worldbody>
+  <actuator><position name="servo" joint="joint" kp="{}" kv="1" forcerange="-{} {}"/></actuator></mujoco>"""
+LAGGED = Lagged(STEP, (0.0, 0.005, 0.01), (16,))
+
+
+def logged(seed: int, seconds: float = 20.0) -> Log:
+    """A motion of a servo that is weaker than its model says, with its torque."""
+    machine = loads(TEXT.format(12, 2.0, 2.0))
+    time, rng = np.arange(0, seconds, STEP), np.random.default_rng(seed)
+    f, p = rng.uniform(0.2, 3, 6), rng.uniform(0, 6.28, 6)
+    target = 0.25 * np.sin(2 * np.pi * np.outer(time, f) + p).sum(axis=1)
+    with jax.enable_x64(True):
+        motion = record(Simulator.of(machine), State.at_rest(machine), jnp.asarray(target)[:, None])
+    q, v, u = (np.asarray(x)[:, 0] for x in (motion.q, motion.v, motion.command))
+    torque = np.clip(12 * (u - q) - v, -2, 2)
+    columns = {"qpos/joint": q, "ctrl/servo": u, "torque/servo": torque}
+    return Log(np.asarray(motion.time), columns, name=f"run{seed}")
+
+
+def apart(trained: Trained | None, log: Log) -> float:
+    """Largest distance of half a second's motion from a log [rad]."""
+    model = loads(TEXT.format(20, 8, 8))
+    with jax.enable_x64(True):
+        simulator = Simulator.of(model, blueprint=trained)
+        steps = 200
+        command = log.column("ctrl/servo")[:steps, None]
+        q = np.asarray(record(simulator, State.at_rest(model), jnp.asarray(command)).q)[:, 0]
+    return float(np.abs(q - log.column("qpos/joint")[: steps + 1]).max())
+
+
+@pytest.mark.parametrize("labels", ["torque/*", None])
+def test_a_weak_servo_is_learned(labels):
+    """From its torque or from its motion alone, a network moves nearer to the machine than the model does."""
+    model = loads(TEXT.format(20, 8, 8))
+    training = Training(epochs=25, batch=8)
+    trained = learn_actuators(model, [logged(0), logged(1)], LAGGED, torque=labels, training=training)
+    fresh = logged(7, seconds=2.0)
+    assert apart(trained, fresh) < 0.25 * apart(None, fresh)
+
+
+def test_another_rate_is_refused(tmp_path):
+    """A history of samples means nothing at another step, also after it was kept in files."""
+    model = loads(TEXT.format(20, 8, 8))
+    trained = learn_actuators(model, [logged(0, 6.0)], GRU(4, interval=STEP), training=Training(epochs=1))
+    write_networks(trained, tmp_path)
+    again = read_networks(tmp_path)
+    with jax.enable_x64(True):
+        assert Simulator.of(model, blueprint=again).learned is not None
+        with pytest.raises(TruesimError, match=r"0\.0025 s.*0\.001 s"):
+            Simulator.of(model, timestep=0.001, blueprint=again)
+    with pytest.raises(TruesimError, match=r"sampled every 0\.0025 s"):
+        learn_actuators(model, [logged(0, 2.0)], Lagged(0.002, (0.0, 0.01)))
+    with pytest.raises(TruesimError, match="stores its time step"):
+        learn_actuators(model, [logged(0, 2.0)], GRU(4))
+
+
+def test_the_motor_bounds_the_network():
+    """However large the network's number is, the joint feels no more than the motor's bound."""
+    model = loads(TEXT.format(20, 8, 8))
+    trained = learn_actuators(model, [logged(0, 6.0)], LAGGED, training=Training(epochs=1))
+    huge = Trained(trained.blueprint, {NAME: 1e3 * trained.weights[NAME]})
+    with jax.enable_x64(True):
+        simulator = Simulator.of(model, blueprint=huge)
+        state = simulator.started(State.at_rest(model), jnp.ones(1))
+        applied = simulator.equation(jnp.ones(1), None, state).applied(state.q, state.v)
+    assert np.abs(np.asarray(applied)).max() == pytest.approx(8.0)
+
+
+def test_the_past_begins_as_the_present():
+    """Before its first step a lagged network has seen what it sees then: no kick at the start."""
+    with jax.enable_x64(True):
+        net = LAGGED.make(3, 1, silent=False)
+        x, h = jnp.array([0.3, -0.2, 0.5]), jnp.zeros(net.hidden)
+        first, h = net(x, h)
+        second, _ = net(x, h)
+        assert float(jnp.abs(first - second).max()) == 0.0
+        moved, _ = net(2 * x, h)
+        assert float(jnp.abs(moved - first).max()) > 0.0
