@@ -1,17 +1,20 @@
-"""A thrown cube: `python -m experiments.cube_throw [--quick] [--out DIR]`.
+"""A thrown cube: `python -m experiments.cube_throw [--network] [--quick] [--out DIR]`.
 
 Stiffness, damping and friction of compliant contact are found from a throw under rigid contact. The start is zero:
-the cube falls through the floor. Other throws show how far the numbers carry.
+the cube falls through the floor. Other throws show how far the numbers carry. With `--network`, a network in
+the place of friction is compared with laws of friction.
 """
 
 import argparse
 from pathlib import Path
 
+import jax
 import numpy as np
 import plotly.graph_objects as go
 from rich.console import Console
 from rich.table import Table
 
+from experiments.cube_throw import network
 from experiments.cube_throw.fit import Found, Throw
 from experiments.cube_throw.scene import STEPS, THROW, TIMESTEP, other_throws, thrown
 
@@ -47,9 +50,30 @@ def picture(throw: Throw, found: Found, q: np.ndarray, v: np.ndarray, path: Path
 def main() -> None:
     """Fits, prints and draws."""
     parser = argparse.ArgumentParser(prog="python -m experiments.cube_throw")
-    parser.add_argument("--quick", action="store_true", help="no picture")
+    parser.add_argument("--quick", action="store_true", help="no picture; with --network a small search")
+    parser.add_argument("--network", action="store_true", help="friction by a network")
     parser.add_argument("--out", type=Path, default=Path("cube_throw"), help="folder of the picture")
     arguments = parser.parse_args()
+    if arguments.network:
+        with_network(arguments)
+    else:
+        with_law(arguments)
+
+
+def with_network(arguments: argparse.Namespace) -> None:
+    """Friction by laws and by a network."""
+    settings = network.Settings(trained=3, solves=2, floor=8) if arguments.quick else network.Settings()
+    with jax.enable_x64(True):
+        found = network.compared(settings)
+    for table in network.tables(found):
+        Console(width=140).print(table)
+    if not arguments.quick:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        network.picture(found, arguments.out / "network.html")
+
+
+def with_law(arguments: argparse.Namespace) -> None:
+    """Stiffness, damping and friction from zero."""
     console, throw = Console(width=120), Throw()
     q, v = thrown(*map(np.array, THROW))
     found = throw.fit(q, v)
