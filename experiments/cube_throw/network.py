@@ -183,7 +183,7 @@ def picture(found: Comparison, path: Path) -> None:
         figure.add_scatter(x=time, y=along, name=f"{name}, along the floor", line={"color": colour, "dash": "dot"})
     figure.update_layout(
         template="simple_white",
-        title="Held-out windows: friction moves the cube along the floor, not the error in height",
+        title="Thrown cube: distance from the rigid one, held-out windows",
         xaxis_title="time since the window began [ms]",
         yaxis_title="mean error [mm]",
     )
