@@ -83,8 +83,8 @@ def search(
         sound = jnp.isfinite(products)  # else rounding has put the point on a boundary, and there is nothing to gain
         point = _where(sound, after, point)
         done = _balanced(problem, cone, point, BALANCED) & _centred(problem, cone, point)
-        late = jnp.where(sound, late + (products < NEAR * problem.barrier), LATE_ITERATIONS)
-        return point, done, count + 1, late.astype(jnp.int32)
+        near = (products < NEAR * problem.barrier).astype(jnp.int32)
+        return point, done, count + 1, jnp.where(sound, late + near, jnp.int32(LATE_ITERATIONS))
 
     zero = jnp.zeros((), jnp.int32)
     outset, inside = start(problem, cone), start(problem, cone, FARTHER)
