@@ -1,7 +1,7 @@
 """Friction by a network against friction by laws, at the same budget; and what no friction could repair.
 
-All are searched by basin hopping on short windows that begin at states of the reference. The network begins at the best
-law's friction, so it is no worse where it is trained; then come throws that none has seen.
+All are searched by basin hopping on short windows that begin at states of the reference. The network begins where
+Brown's law came to, but for the breakaway. Errors are those on throws that none has seen.
 """
 
 import dataclasses
