@@ -62,7 +62,7 @@ def main() -> None:
 
 def with_network(arguments: argparse.Namespace) -> None:
     """Friction by laws and by a network."""
-    settings = network.Settings(trained=3, solves=2, floor=8) if arguments.quick else network.Settings()
+    settings = network.SMALL if arguments.quick else network.Settings()
     with jax.enable_x64(True):
         found = network.compared(settings)
     for table in network.tables(found):

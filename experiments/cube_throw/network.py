@@ -41,6 +41,10 @@ class Settings:
     """Iterations on the friction that is free in every step."""
 
 
+SMALL = Settings(trained=2, length=10, begins=range(24, 96, 12), solves=2, iterations=6, floor=5)
+"""Shows that all parts run; its figures say little."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Contender:
     """One family of cubes, fitted."""
