@@ -38,8 +38,6 @@ BALANCED, TOLERATED = 1e-13, 1e-9
 """Part of the largest impulse by which the balance of momentum may be off: what is aimed at, and what will do."""
 BOUNDARY, CAREFUL = 0.99, 0.9
 """Part of the way to the boundary that a step may go, at first and after starting again."""
-HALFWAY = 0.5
-"""The same once the products are near the barrier: points that reach a boundary there stay at it."""
 LEAST_REDUCTION = 0.01
 """A step aims at no less than this part of the products."""
 
@@ -104,22 +102,18 @@ def _where(condition: Array, first: Point, second: Point) -> Point:
 
 
 def _advance(problem: Problem, cone: AbstractCone, point: Point, boundary: Array) -> Point:
-    """One step of Mehrotra's predictor-corrector method.
-
-    The predictor aims at products of zero, or at the barrier once they are near it: then the correction vanishes at the
-    solution, and without one, sliding contacts that share a load would be stopped at the edges of their cones.
-    """
+    """One step of Mehrotra's predictor-corrector method; plain Newton once the products are near the barrier."""
     step = newton(problem, cone, point)
     momentum = problem.inertia @ (point.velocity - problem.free)
     products = _mean_product(problem, cone, point)
     near = products < NEAR * problem.barrier
-    predictor = step(residuals(problem, cone, point, jnp.where(near, problem.barrier, 0.0), momentum))
+    predictor = step(residuals(problem, cone, point, jnp.zeros(()), momentum))
     length = jnp.minimum(1.0, _reach(problem, cone, point, predictor))
     predicted = _mean_product(problem, cone, _moved(point, predictor, length))
     reduction = jnp.clip(predicted / products, 0.0, 1.0) ** 3
     aim = jnp.maximum(problem.barrier, jnp.maximum(reduction, LEAST_REDUCTION) * products)
     aim = jnp.where(near, problem.barrier, aim)
-    bent = length**2
+    bent = jnp.where(near, 0.0, length**2)
     rough = rough_rows(problem)
     friction = cone.corrections(predictor.friction, predictor.normal[:rough], problem.tangent @ predictor.velocity)
     dry = DRY.corrections(predictor.dry, jnp.zeros_like(problem.dry_energy), slips(problem, predictor.velocity))
@@ -130,7 +124,6 @@ def _advance(problem: Problem, cone: AbstractCone, point: Point, boundary: Array
         dry=jax.tree.map(lambda r, c: r + bent * c, target.dry, dry),
     )
     corrector = step(target)
-    boundary = jnp.where(near, HALFWAY, boundary)
     return _moved(point, corrector, jnp.minimum(1.0, boundary * _reach(problem, cone, point, corrector)))
 
 
