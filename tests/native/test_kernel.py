@@ -188,3 +188,13 @@ def test_importing_changes_no_setting():
         native.compile(lambda x: x + 1, np.zeros(2))(np.zeros(2))
         assert dict(jax.config.values) == before
         assert jnp.ones(1).dtype == jnp.float32
+
+
+def test_kernels_that_are_collected_as_garbage():
+    """Part of a cycle, a kernel is finalised in no order with what it holds."""
+    for k in range(30):
+        kernel = native.compile(lambda x, k=k: jnp.sin(x) * k, np.zeros(3))
+        cycle = [kernel]
+        cycle.append(cycle)
+        del kernel, cycle
+        gc.collect()

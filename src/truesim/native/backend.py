@@ -134,9 +134,11 @@ def assemble(text: str, target: Target) -> bytes:
 
 
 def load(code: bytes, target: Target) -> tuple[object, int]:
-    """An engine that holds object code in memory, and the address of its kernel."""
-    context = llvm.create_context()
-    empty = llvm.parse_assembly("", context)
+    """An engine that holds object code in memory, and the address of its kernel.
+
+    Its empty module lies in the global context: one of its own could be collected as garbage before the engine is.
+    """
+    empty = llvm.parse_assembly("")
     engine = llvm.create_mcjit_compiler(empty, target.machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
