@@ -114,7 +114,7 @@ CONTACT = (
     ),
     Comparison(
         "contact-gradient",
-        "gradient of a rollout of the standing quadruped, rigid contact, a step, against its forward pass",
+        "gradient of a rollout of the standing quadruped, rigid contact, a step",
         _contact("gradient"),
         _contact("loss"),
         "our forward pass",

@@ -25,7 +25,7 @@ MAX_ITERATIONS = 50
 HOPEFUL = 8
 """So many iterations are made from known impulses before the search starts without."""
 PATIENCE = 18
-"""After so many iterations the search starts again, from farther inside and with shorter steps."""
+"""After so many iterations, or when numbers overflow, the search starts again, farther inside and in shorter steps."""
 FARTHER = 1e4
 """How much larger the products are at which it starts again."""
 LATE_ITERATIONS = 8
@@ -69,20 +69,20 @@ def search(
     problem, before = jax.lax.stop_gradient((problem, before))
 
     def unfinished(carry: tuple) -> Array:
-        _, done, count, late = carry
+        *_, done, count, late = carry
         return ~done & (count < MAX_ITERATIONS) & (late < LATE_ITERATIONS)
 
     def iterate(carry: tuple) -> tuple:
-        point, _, count, late = carry
+        point, kept, _, count, late = carry
         point = _where((count == 0) & (late == 0), outset, point)
-        point = _where((count == PATIENCE) & (late == 0), inside, point)
-        after = _advance(problem, cone, point, jnp.where(count < PATIENCE, BOUNDARY, CAREFUL))
-        products = _mean_product(problem, cone, after)
-        sound = jnp.isfinite(products)  # else rounding has put the point on a boundary, and there is nothing to gain
-        point = _where(sound, after, point)
+        lost = ~jnp.isfinite(_mean_product(problem, cone, point)) & (count < PATIENCE)
+        point = _where(((count == PATIENCE) & (late == 0)) | lost, inside, point)
+        count, late = jnp.where(lost, PATIENCE, count), jnp.where(lost, 0, late)
+        point = _advance(problem, cone, point, jnp.where(count < PATIENCE, BOUNDARY, CAREFUL))
+        products = _mean_product(problem, cone, point)
         done = _balanced(problem, cone, point, BALANCED) & _centred(problem, cone, point)
-        near = (products < NEAR * problem.barrier).astype(jnp.int32)
-        return point, done, count + 1, jnp.where(sound, late + near, jnp.int32(LATE_ITERATIONS))
+        near = products < NEAR * problem.barrier
+        return point, _where(near, point, kept), done, count + 1, late + near.astype(jnp.int32)
 
     zero = jnp.zeros((), jnp.int32)
     outset, inside = start(problem, cone), start(problem, cone, FARTHER)
@@ -91,7 +91,9 @@ def search(
         known = jnp.all(before[1].normal > 0)
         first = _where(known, resumed(problem, cone, *before), outset)
         begin = jnp.where(known, jnp.int32(-HOPEFUL), zero)
-    point, done, count, _ = jax.lax.while_loop(unfinished, iterate, (first, skip, begin, zero))
+    point, kept, done, count, _ = jax.lax.while_loop(unfinished, iterate, (first, first, skip, begin, zero))
+    sound = jnp.isfinite(_mean_product(problem, cone, point))  # else rounding has put it on a boundary in the end
+    point = _where(sound, point, kept)
     near = _mean_product(problem, cone, point) < NEAR * problem.barrier
     converged = ~skip & (done | (near & _balanced(problem, cone, point, TOLERATED)))
     return Solution(point, count - begin, converged)
@@ -106,11 +108,12 @@ def _advance(problem: Problem, cone: AbstractCone, point: Point, boundary: Array
     step = newton(problem, cone, point)
     momentum = problem.inertia @ (point.velocity - problem.free)
     products = _mean_product(problem, cone, point)
-    near = products < NEAR * problem.barrier
-    predictor = step(residuals(problem, cone, point, jnp.zeros(()), momentum))
+    aimed_at_zero = residuals(problem, cone, point, jnp.zeros(()), momentum)
+    predictor = step(aimed_at_zero)
     length = jnp.minimum(1.0, _reach(problem, cone, point, predictor))
     predicted = _mean_product(problem, cone, _moved(point, predictor, length))
     reduction = jnp.clip(predicted / products, 0.0, 1.0) ** 3
+    near = products < NEAR * problem.barrier
     aim = jnp.maximum(problem.barrier, jnp.maximum(reduction, LEAST_REDUCTION) * products)
     aim = jnp.where(near, problem.barrier, aim)
     bent = jnp.where(near, 0.0, length**2)
