@@ -1,7 +1,8 @@
 """A pendulum whose length and centre of mass mirror each other: the posterior is a ridge.
 
 The centre of mass lies at a fraction of the length, and only its distance from the pivot, their product, shows in the
-motion. Laplace's posterior is the tangent of the ridge; a mixture of likelihood and entropy bends along it.
+motion. Laplace's posterior is the tangent of the ridge; a mixture of likelihood and entropy bends along it. With two
+parameters the posterior can be summed up on a grid, which says how wide both should be.
 """
 
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from experiments.real2sim.pendulum import NOISE, recorded, text, trajectory
-from truesim.identify.posterior import MixtureSettings, Trajectories, laplace_of, mixture_around
+from truesim.core.typing import Float
+from truesim.identify.posterior import MixtureSettings, Posterior, Trajectories, laplace_of, mixture_around
+from truesim.identify.posterior.trajectories import Cost
 from truesim.report.pictures import Picture
 from truesim.report.posterior_figures import pairs_figure
 
@@ -18,6 +21,18 @@ TRUTH = np.array([0.5, 0.7])
 BELIEF = (np.array([0.55, 0.65]), np.array([0.12, 0.15]))
 """Mean and standard deviation beforehand."""
 DRAWN = 2000
+ALONG, ACROSS = np.linspace(0.2, 1.2, 400), np.linspace(-6e-3, 6e-3, 41)
+"""The grid: lengths [m], and distances of the centre of mass from that of the best fit [m]."""
+SETTINGS = MixtureSettings(kernels=20, epochs=150, rate=0.7)
+
+
+def summed(cost: Cost, best: Float[np.ndarray, "2"]) -> tuple[np.ndarray, np.ndarray]:
+    """Points of a grid along the ridge, and their probabilities."""
+    length, centre = (x.ravel() for x in np.meshgrid(ALONG, best.prod() + ACROSS))
+    theta = np.stack([length, centre / length], axis=1)
+    logs = np.concatenate([-cost(some)[0] for some in np.array_split(theta, 50)]) - np.log(length)
+    weights = np.exp(logs - logs.max())
+    return theta, weights / weights.sum()
 
 
 def coupled(seed: int) -> tuple[str, Any, Any, list[Picture]]:
@@ -27,21 +42,29 @@ def coupled(seed: int) -> tuple[str, Any, Any, list[Picture]]:
     trajectories = Trajectories(predict, TRUTH, noise=NOISE, prior=BELIEF)
     start = laplace_of(trajectories, recording.headings, BELIEF[0])
     cost = trajectories.evidence(recording.headings)
-    bent, _ = mixture_around(cost, start, MixtureSettings(kernels=6, epochs=500, samples=8))
-    rows, samples = [], {}
-    for name, posterior in (("Laplace", start), ("likelihood and entropy", bent)):
-        drawn = samples[name] = posterior.sample(DRAWN, seed)
-        product = drawn.prod(axis=1)
-        correlation = float(np.corrcoef(drawn.T)[0, 1])
-        surplus = float(np.median(cost(drawn)[0]) - cost(start.mean[None])[0][0])
-        rows.append(
-            (name, *posterior.std.tolist(), correlation, float(product.mean()), float(np.std(product)), surplus)
-        )
+    bent, _ = mixture_around(cost, start, SETTINGS)
+    theta, weights = summed(cost, start.mean)
+    samples: dict[str, Posterior] = {"Laplace": start, "likelihood and entropy": bent}
+    drawn = {name: posterior.sample(DRAWN, seed) for name, posterior in samples.items()}
+    evenly = {name: (some, np.full(DRAWN, 1 / DRAWN)) for name, some in drawn.items()}
+    rows = [_row(name, cost, *points) for name, points in {**evenly, "summed on a grid": (theta, weights)}.items()]
     title = f"Length and centre of mass of one pendulum, truth {TRUTH}, product {TRUTH.prod():.3f} m"
     header = ("posterior", "std of length [m]", "of fraction", "correlation", "product [m]", "its std [m]", "misfit")
     words = (
         "Only the product of length and fraction shows in the motion. Samples along the ridge; the cross is the truth. "
         "The misfit of a typical sample, half a chi-square beyond that of the best fit, is 0.7 if it lies on the ridge."
     )
-    figure = pairs_figure(samples, ("length [m]", "fraction"), TRUTH)
+    figure = pairs_figure(drawn, ("length [m]", "fraction"), TRUTH)
     return title, header, rows, [Picture("A ridge", words, figure)]
+
+
+def _row(name: str, cost: Cost, theta: Float[np.ndarray, "n 2"], weights: Float[np.ndarray, "n"]) -> tuple[Any, ...]:
+    """What the table says of a posterior."""
+    product = theta.prod(axis=1)
+    covariance, mean = np.cov(theta.T, aweights=weights, ddof=0), weights @ product
+    std = np.sqrt(np.diag(covariance))
+    misfit = np.concatenate([cost(some)[0] for some in np.array_split(theta, 50)])
+    order = np.argsort(misfit)
+    typical = misfit[order][np.searchsorted(np.cumsum(weights[order]), 0.5)] - misfit.min()
+    apart = np.sqrt(weights @ (product - mean) ** 2)
+    return (name, *map(float, (*std, covariance[0, 1] / std.prod(), mean, apart, typical)))

@@ -3,9 +3,10 @@
 from truesim.identify.posterior.basins import basins, basins_posterior, weighed
 from truesim.identify.posterior.calibration import Calibration, Repeat, repeats
 from truesim.identify.posterior.gaussians import Posterior
+from truesim.identify.posterior.kernels import Kernels
 from truesim.identify.posterior.laplace import laplace, laplace_of
 from truesim.identify.posterior.mixture import Evolution, Mixture, observe
-from truesim.identify.posterior.objectives import Evidence, Kernels, Published
+from truesim.identify.posterior.objectives import Evidence, Published
 from truesim.identify.posterior.ranges import Range, ranges, write_ranges, write_variants
 from truesim.identify.posterior.trajectories import Trajectories
 from truesim.identify.posterior.variational import MixtureSettings, mixture, mixture_around

@@ -18,7 +18,7 @@ from truesim.identify.posterior.laplace import laplace
 from truesim.identify.posterior.synthetic import repeated, simulated
 from truesim.identify.posterior.variational import MixtureSettings, mixture
 
-QUICK = MixtureSettings(epochs=60, samples=4, rate=0.05)
+QUICK = MixtureSettings(epochs=40)
 """How mixtures are fitted, many times over."""
 KINDS: Mapping[str, Callable[[Solution], Posterior]] = {
     "laplace": laplace,

@@ -1,22 +1,19 @@
-"""A mixture of Gaussians fitted by Adam: all at once, or while samples arrive one at a time."""
+"""A mixture of Gaussians that is fitted epoch by epoch: to all at once, or while samples arrive one at a time."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from truesim.core.typing import Array, Float, Int
 from truesim.identify.posterior.gaussians import Posterior
-from truesim.identify.posterior.objectives import AbstractObjective, Kernels
+from truesim.identify.posterior.kernels import Kernels
+from truesim.identify.posterior.objectives import AbstractObjective, Given, Updated
 from truesim.identify.posterior.trajectories import Cost
-
-ADAM = optax.scale_by_adam(b2=0.98)
-"""Adam that remembers the size of gradients for some fifty epochs: at the start, far off, they are far larger."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +22,9 @@ class Evolution:
 
     loss: Float[np.ndarray, "epochs"]
     """The objective, as its samples estimate it."""
+    scatter: Float[np.ndarray, "epochs"]
+    """Standard deviation of what the objective is the mean of. Of likelihood and entropy: by how much, in logarithms,
+    the mixture's density differs from the posterior's."""
     weights: Float[np.ndarray, "epochs kernels"]
     means: Float[np.ndarray, "epochs kernels size"]
     covariances: Float[np.ndarray, "epochs kernels size size"]
@@ -70,7 +70,8 @@ class Mixture:
         Args:
             start: Where to begin.
             objective: What is made small.
-            rate: Learning rate of Adam, or its schedule by epoch.
+            rate: Learning rate, or its schedule by epoch: of Adam for the published objective, and between 0 and 1 for
+                likelihood and entropy.
             seed: Of all samples.
         """
         self.objective = objective
@@ -78,11 +79,11 @@ class Mixture:
         self._rng = np.random.default_rng(seed)
         with jax.enable_x64(True):
             self.kernels = jax.tree.map(jnp.asarray, start)
-            self._memory = ADAM.init(self.kernels)
+            self._memory = objective.begin(self.kernels)
         self._record: list[tuple[np.ndarray, ...]] = []
 
-    def epoch(self, cost: Cost, seen: int = 0, equal: bool = False) -> None:
-        """One step of Adam.
+    def epoch(self, cost: Cost, seen: int = 0, equal: bool = False) -> float:
+        """One epoch; the scatter of the objective's samples.
 
         Args:
             cost: Of many choices of the coordinates, with gradients.
@@ -93,9 +94,12 @@ class Mixture:
             noise = self.objective.noise(self._rng, self.kernels)
             values, slopes = cost(np.asarray(_samples(self.objective, self.kernels, noise)))
             rate = jnp.asarray(self._rate(len(self._record)), float)
-            given = _Given(noise, values, slopes, rate, jnp.asarray(0.0 if equal else 1.0))
-            self.kernels, self._memory, record = _updated(self.objective, self.kernels, self._memory, given)
-        self._record.append((*map(np.asarray, record), np.asarray(seen)))
+            given = Given(noise, values, slopes, rate, jnp.asarray(0.0 if equal else 1.0))
+            done, covariances = _updated(self.objective, self.kernels, self._memory, given)
+        self.kernels, self._memory, loss, scatter = done
+        record = (loss, scatter, done.kernels.weights, done.kernels.means, covariances, seen)
+        self._record.append(tuple(map(np.asarray, record)))
+        return float(scatter)
 
     def posterior(self, names: Sequence[str] = (), bounds: tuple[np.ndarray, np.ndarray] | None = None) -> Posterior:
         """The mixture as it is now."""
@@ -110,17 +114,6 @@ class Mixture:
         return Evolution(*(np.stack(column) for column in zip(*self._record, strict=True)))
 
 
-class _Given(NamedTuple):
-    """What one step of Adam depends on."""
-
-    noise: tuple[Array, ...]
-    cost: Float[Array, "lanes"]
-    slope: Float[Array, "lanes size"]
-    rate: Float[Array, ""]
-    free: Float[Array, ""]
-    """1 if weights move, else 0."""
-
-
 @eqx.filter_jit
 def _samples(objective: AbstractObjective, kernels: Kernels, noise: tuple[Array, ...]) -> Float[Array, "lanes size"]:
     return objective.samples(kernels, noise)
@@ -128,23 +121,12 @@ def _samples(objective: AbstractObjective, kernels: Kernels, noise: tuple[Array,
 
 @eqx.filter_jit
 def _updated(
-    objective: AbstractObjective, kernels: Kernels, memory: Any, given: _Given
-) -> tuple[Kernels, Any, tuple[Array, ...]]:
-    """The mixture after a step of Adam, Adam's memory, and what is recorded."""
-
-    def value(step: Kernels) -> Array:
-        here = objective.moved(kernels, step)
-        theta = objective.samples(here, given.noise)
-        moved = theta - jax.lax.stop_gradient(theta)
-        return objective.value(here, theta, given.cost + jnp.sum(given.slope * moved, axis=-1))
-
-    loss, gradient = jax.value_and_grad(value)(jax.tree.map(jnp.zeros_like, kernels))
-    with jax.numpy_dtype_promotion("standard"):  # optax mixes types
-        direction, memory = ADAM.update(gradient, memory)
-    step = jax.tree.map(lambda x: -given.rate * x, direction)
-    after = objective.moved(kernels, step._replace(logits=given.free * step.logits))
-    covariances = after.cholesky @ jnp.swapaxes(after.cholesky, 1, 2)
-    return after, memory, (loss, after.weights, after.means, covariances)
+    objective: AbstractObjective, kernels: Kernels, memory: Any, given: Given
+) -> tuple[Updated, Float[Array, "kernels size size"]]:
+    """One epoch, and the covariances that it leads to."""
+    done = objective.updated(kernels, memory, given)
+    L = done.kernels.cholesky
+    return done, L @ jnp.swapaxes(L, 1, 2)
 
 
 def observe(
@@ -161,7 +143,7 @@ def observe(
         cost_of: The cost of a measurement with NaN where nothing has arrived yet.
         stream: Samples, one at a time.
         length: Number of samples that there is room for; later ones are not looked at.
-        epochs: Steps of Adam after each sample.
+        epochs: Of the mixture, after each sample.
     """
     measured: np.ndarray | None = None
     for k, sample in zip(range(length), stream, strict=False):

@@ -1,75 +1,63 @@
 """What a fitted mixture makes small: the loss of the Real2Sim paper, and a bound on the evidence.
 
-Both are expectations over the mixture, differentiated through its samples. The published loss alone is least where
-every kernel has shrunk to a point: it estimates, and its spread says how far the search has come. With the entropy
-beside the likelihood the least lies at the posterior.
+Both are expectations over the mixture, estimated from samples. The published loss alone is least where every kernel has
+shrunk to a point: it estimates, and its spread says how far the search has come. With the entropy beside the likelihood
+the least lies at the posterior.
 """
 
 import abc
-import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from truesim.core.typing import Array, Float
+from truesim.identify.posterior.kernels import Kernels
 
 TEMPERATURE = 2 / 3
 """Of the Gumbel softmax, as published."""
+ADAM = optax.scale_by_adam(b2=0.98)
+"""Adam that remembers the size of gradients for some fifty epochs: at the start, far off, they are far larger."""
+LEAST = 0.5
+"""An epoch leaves each kernel at least this part of its precision: its variance doubles at most."""
+REACH = 1.0
+"""An epoch moves no kernel by more standard deviations, nor the logarithm of its weight by more."""
+
+LOST = 1e-3
+"""Kernels of less weight count for nothing, and are used where there is more to describe."""
 
 
-class Kernels(NamedTuple):
-    """Numbers that describe a mixture without constraints."""
+class Given(NamedTuple):
+    """What one epoch depends on, beside the mixture."""
 
-    logits: Float[Array, "kernels"]
-    means: Float[Array, "kernels size"]
-    factors: Float[Array, "kernels size size"]
-    """Logarithms of the diagonals of the covariances' Cholesky factors; below them, entries over the diagonal's."""
+    noise: tuple[Array, ...]
+    """What was random about the samples."""
+    cost: Float[Array, "lanes"]
+    """Of the samples."""
+    slope: Float[Array, "lanes size"]
+    """Gradients of the cost."""
+    rate: Float[Array, ""]
+    """Learning rate."""
+    free: Float[Array, ""]
+    """1 if weights move, else 0."""
 
-    @classmethod
-    def around(cls, means: Float[np.ndarray, "kernels size"], std: Float[np.ndarray, "size"]) -> "Kernels":
-        """Kernels of equal weight and without correlations."""
-        count, size = np.shape(means)
-        factor = np.diag(np.log(np.broadcast_to(np.asarray(std, float), size)))
-        return cls(np.zeros(count), np.asarray(means, float), np.tile(factor, (count, 1, 1)))
 
-    @property
-    def weights(self) -> Float[Array, "kernels"]:
-        """Probability of each kernel."""
-        return jax.nn.softmax(self.logits)
+class Updated(NamedTuple):
+    """What one epoch leads to."""
 
-    @property
-    def cholesky(self) -> Float[Array, "kernels size size"]:
-        """Lower Cholesky factors of the covariances."""
-        scale = jnp.exp(jnp.diagonal(self.factors, axis1=1, axis2=2))
-        return scale[:, :, None] * (jnp.tril(self.factors, -1) + jnp.eye(scale.shape[1])[None])
-
-    def moved(self, step: "Kernels") -> "Kernels":
-        """The mixture after a step that each kernel takes in its own frame, in units of its own spread.
-
-        `mu + L dmu` and `L (1 + dN)`: what a step means does not depend on units or correlations of the coordinates.
-        """
-        spread = self.cholesky
-        scale = jnp.diagonal(step.factors, axis1=1, axis2=2)
-        turned = spread @ (jnp.tril(step.factors, -1) + jax.vmap(jnp.diag)(jnp.exp(scale)))
-        diagonal = jnp.diagonal(turned, axis1=1, axis2=2)
-        factors = jnp.tril(turned, -1) / diagonal[:, :, None] + jax.vmap(jnp.diag)(jnp.log(diagonal))
-        means = self.means + jnp.einsum("kij,kj->ki", spread, step.means)
-        return Kernels(self.logits + step.logits, means, factors)
-
-    def log_density(self, theta: Float[Array, "size"]) -> Float[Array, ""]:
-        """Logarithm of the mixture's density."""
-        apart = theta[None] - self.means
-        solve = jax.vmap(lambda L, d: jax.scipy.linalg.solve_triangular(L, d, lower=True))
-        scaled = solve(self.cholesky, apart)
-        volume = jnp.diagonal(self.factors, axis1=1, axis2=2).sum(axis=1) + theta.size / 2 * math.log(2 * math.pi)
-        return jax.nn.logsumexp(jax.nn.log_softmax(self.logits) - volume - (scaled**2).sum(axis=1) / 2)
+    kernels: Kernels
+    memory: Any
+    loss: Float[Array, ""]
+    """The objective at the mixture before."""
+    scatter: Float[Array, ""]
+    """Standard deviation of what the objective is the mean of."""
 
 
 class AbstractObjective(eqx.Module):
-    """An expectation over a mixture, estimated from samples."""
+    """An expectation over a mixture, and how a mixture is moved to make it small."""
 
     @abc.abstractmethod
     def noise(self, rng: np.random.Generator, kernels: Kernels) -> tuple[np.ndarray, ...]:
@@ -80,16 +68,19 @@ class AbstractObjective(eqx.Module):
         """The samples, as differentiable functions of the mixture."""
 
     @abc.abstractmethod
-    def moved(self, kernels: Kernels, step: Kernels) -> Kernels:
-        """The mixture after a step of the optimiser."""
+    def begin(self, kernels: Kernels) -> Any:
+        """What the first epoch remembers of epochs before."""
 
     @abc.abstractmethod
-    def value(self, kernels: Kernels, theta: Float[Array, "lanes size"], cost: Float[Array, "lanes"]) -> Array:
-        """The estimate from the samples and their costs."""
+    def updated(self, kernels: Kernels, memory: Any, given: Given) -> Updated:
+        """The mixture after one epoch."""
 
 
 class Published(AbstractObjective):
-    """The expected loss of Gumbel-softmax samples (Heiden, Millard and Sukhatme, Real2Sim, section IV)."""
+    """The expected loss of Gumbel-softmax samples (Heiden, Millard and Sukhatme, Real2Sim, section IV), by Adam.
+
+    Steps are in the units of the coordinates, so that means do not come to rest where spreads vanish.
+    """
 
     count: int = 32
     """Samples in each epoch."""
@@ -107,29 +98,46 @@ class Published(AbstractObjective):
         each = kernels.means[None] + jnp.einsum("kij,skj->ski", kernels.cholesky, normal)
         return jnp.einsum("sk,ski->si", gamma, each)
 
-    def value(self, kernels: Kernels, theta: Float[Array, "lanes size"], cost: Float[Array, "lanes"]) -> Array:
-        """The mean cost."""
-        return jnp.mean(cost)
+    def begin(self, kernels: Kernels) -> Any:
+        """Adam's memory of gradients."""
+        return ADAM.init(kernels)
 
-    def moved(self, kernels: Kernels, step: Kernels) -> Kernels:
-        """Steps in the units of the coordinates, so that means do not come to rest where spreads vanish."""
-        return jax.tree.map(jnp.add, kernels, step)
+    def updated(self, kernels: Kernels, memory: Any, given: Given) -> Updated:
+        """A step of Adam on the mean cost."""
+        _, pulled = jax.vjp(lambda k: self.samples(k, given.noise), kernels)
+        (gradient,) = pulled(given.slope / self.count)
+        with jax.numpy_dtype_promotion("standard"):  # optax mixes types
+            direction, memory = ADAM.update(gradient, memory)
+        step = jax.tree.map(lambda x: -given.rate * x, direction)
+        after = jax.tree.map(jnp.add, kernels, step._replace(logits=given.free * step.logits))
+        return Updated(after, memory, given.cost.mean(), given.cost.std())
 
 
 class Evidence(AbstractObjective):
     """Expected cost minus entropy: with cost = -log(prior x likelihood), the distance to the posterior (ELBO).
 
-    Every kernel gives the same number of samples, in pairs on both sides of its mean, weighted by its probability. The
-    density is not differentiated by the mixture itself: that part vanishes on average and only adds noise (Roeder, Wu
-    and Duvenaud 2017). Where the posterior is the mixture, the gradient is exactly zero.
+    What is averaged is `f = cost + log q`, which is the same everywhere where the mixture q is the posterior. Kernels
+    take natural gradients (Lin, Khan and Schmidt 2019): with the frame L of a kernel, `g = E[L^T f']` and
+    `H = E[L^T f'' L]`,
+
+        precision: (1 + rate H) in the frame,   mean: mu - rate L (1 + rate H)^-1 g,   log w - rate E[f].
+
+    This is Newton's method with averages in the place of derivatives: what a step does depends neither on units nor on
+    correlations, and where the cost is a parabola a rate of one arrives at once. The curvature is `E[(L^T f') e^T]`
+    (Stein), so that gradients suffice. Every kernel gives the same number of samples, in pairs on both sides of its
+    mean, and together they have its very covariance: averages of parabolas are exact.
     """
 
     count: int = 8
-    """Samples of each kernel in each epoch; even."""
+    """Samples of each kernel in each epoch; even, and at least two more than twice the coordinates."""
 
     def noise(self, rng: np.random.Generator, kernels: Kernels) -> tuple[np.ndarray, ...]:
-        """Normal numbers and their negatives."""
-        half = rng.normal(size=(len(kernels.means), -(-self.count // 2), np.shape(kernels.means)[1]))
+        """Normal numbers and their negatives, with the identity for their second moments."""
+        count, size = np.shape(kernels.means)
+        pairs = max(-(-self.count // 2), size + 1)
+        drawn = rng.normal(size=(count, pairs, size)).transpose(0, 2, 1)
+        root = np.linalg.cholesky(drawn @ drawn.transpose(0, 2, 1) / pairs)
+        half = np.linalg.solve(root, drawn).transpose(0, 2, 1)
         return (np.concatenate([half, -half], axis=1),)
 
     def samples(self, kernels: Kernels, noise: tuple[Array, ...]) -> Float[Array, "lanes size"]:
@@ -137,12 +145,26 @@ class Evidence(AbstractObjective):
         each = kernels.means[:, None] + jnp.einsum("kij,ksj->ksi", kernels.cholesky, noise[0])
         return each.reshape(-1, each.shape[-1])
 
-    def value(self, kernels: Kernels, theta: Float[Array, "lanes size"], cost: Float[Array, "lanes"]) -> Array:
-        """`sum_k w_k mean(cost + log q)`."""
-        fixed = jax.lax.stop_gradient(kernels)
-        each = cost + jax.vmap(fixed.log_density)(theta)
-        return kernels.weights @ each.reshape(len(kernels.logits), -1).mean(axis=1)
+    def begin(self, kernels: Kernels) -> None:
+        """Nothing is remembered."""
 
-    def moved(self, kernels: Kernels, step: Kernels) -> Kernels:
-        """Steps in units of each kernel's own spread."""
-        return kernels.moved(step)
+    def updated(self, kernels: Kernels, memory: Any, given: Given) -> Updated:
+        """A step along the natural gradient of every kernel."""
+        (e,), L, w = given.noise, kernels.cholesky, kernels.weights
+        log_q, pull = jax.vmap(jax.value_and_grad(kernels.log_density))(self.samples(kernels, given.noise))
+        f = (given.cost + log_q).reshape(e.shape[:2])
+        slope = jnp.einsum("kji,ksj->ksi", L, (given.slope + pull).reshape(e.shape))
+        g, H = slope.mean(axis=1), jnp.einsum("ksi,ksj->kij", slope, e) / e.shape[1]
+        values, axes = jnp.linalg.eigh((H + jnp.swapaxes(H, 1, 2)) / 2)
+        narrower = jnp.maximum(1 + given.rate * values, LEAST)
+        shrink = jnp.einsum("kij,kj,klj->kil", axes, 1 / narrower, axes)
+        move = -given.rate * jnp.einsum("kij,kj->ki", shrink, g)
+        move = move * jnp.minimum(1.0, REACH / jnp.maximum(jnp.linalg.norm(move, axis=1, keepdims=True), REACH))
+        loss = w @ f.mean(axis=1)
+        gain = jnp.clip(given.rate * (loss - f.mean(axis=1)), -REACH, REACH)
+        after = Kernels.of(
+            jax.nn.log_softmax(kernels.logits + given.free * gain),
+            kernels.means + jnp.einsum("kij,kj->ki", L, move),
+            L @ jnp.linalg.cholesky(shrink),
+        )
+        return Updated(after.reused(LOST), memory, loss, jnp.sqrt(w @ ((f - loss) ** 2).mean(axis=1)))

@@ -4,6 +4,9 @@ First states follow the parameters along their derivative and then take one Gaus
 suffices for each choice. Residuals of a real robot are correlated in time, and their squares count too much. As in
 `uncertainty`, the sandwich puts it right: around the best fit, coordinates are stretched such that the curvature of the
 cost is the inverse of the covariance V (Ribatet, Cooley and Davison 2012). With white residuals nothing is stretched.
+
+Nothing is simulated beyond a bound: there the cost goes on as the parabola that it is on the bound, so that mixtures,
+which know of no bounds, have something to rest on. Posteriors are cut off at the bounds afterwards.
 """
 
 import numpy as np
@@ -30,16 +33,18 @@ class Profile:
         system = reduced(normal(solution.problem, solution.at, solution.weights, solution.windows))
         windows = solution.windows
         self._moves = system.sensitivity()[windows.window, windows.place]
+        self._curvature = system.corner
         self._stretch = _stretch(system.corner, covariance)
 
     def __call__(self, theta: Float[np.ndarray, "lanes size"]) -> tuple[np.ndarray, np.ndarray]:
-        """Cost, half a chi-square, and its gradient; beyond a bound it is that on the bound."""
+        """Cost, half a chi-square, and its gradient."""
         best = self.solution.theta
         stretched = best + (theta - best) @ self._stretch.T
-        low, high = self.solution.problem.parameters.bounds
-        clipped = np.clip(stretched, low, high)
-        cost, slope = self._best(clipped)
-        return cost, np.where(stretched == clipped, slope, 0.0) @ self._stretch
+        inside = np.clip(stretched, *self.solution.problem.parameters.bounds)
+        beyond = stretched - inside
+        cost, slope = self._best(inside)
+        pull = beyond @ self._curvature
+        return cost + np.sum((slope + pull / 2) * beyond, axis=1), (slope + pull) @ self._stretch
 
     def _best(self, theta: Float[np.ndarray, "lanes size"]) -> tuple[np.ndarray, np.ndarray]:
         """Cost and gradient at the best first states."""

@@ -1,31 +1,33 @@
 """The posterior as a mixture that holds likelihood and entropy in balance, begun from Laplace's.
 
-The search runs in coordinates in which Laplace's posterior is a ball of radius one, so that one learning rate suits
-every problem, and what is known well moves no less than what is known badly.
+The search runs in coordinates in which Laplace's posterior is a ball of radius one.
 """
 
 import dataclasses
-import functools
 from collections.abc import Callable
 
 import numpy as np
 import optax
+from scipy.stats import norm
 from threadpoolctl import threadpool_limits
 
 from truesim.core.errors import TruesimError
 from truesim.identify.fit import Solution
 from truesim.identify.posterior.gaussians import Posterior
+from truesim.identify.posterior.kernels import Kernels
 from truesim.identify.posterior.laplace import laplace
 from truesim.identify.posterior.mixture import Evolution, Mixture
-from truesim.identify.posterior.objectives import Evidence, Kernels
+from truesim.identify.posterior.objectives import Evidence
 from truesim.identify.posterior.profile import Profile
 from truesim.identify.posterior.trajectories import Cost
 
-APART = 0.7
-"""Distance of the kernels from the best fit where the search begins, in standard deviations; their spread makes up for
-the rest."""
-COOLED, PROBES = 0.5, 32
-"""Part of all epochs after which the whole cost counts, and samples by which it is decided how much does at first."""
+APART, WIDTH = 1.2, 0.3
+"""Where the search begins, in standard deviations: distance of the kernels from the best fit, and their spread. Kernels
+that begin narrow and far apart find the ends of a bent posterior."""
+EQUAL = 0.5
+"""Part of all epochs in which weights stay equal, so that no kernel is given up before it has found its place."""
+ALIKE = 0.1
+"""The search ends where the mixture's density differs from the posterior's by no more than this part."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,11 +36,11 @@ class MixtureSettings:
 
     kernels: int = 3
     epochs: int = 100
-    """Steps of Adam."""
-    samples: int = 4
-    """Of each kernel in each epoch."""
-    rate: float = 0.1
-    """Learning rate, in standard deviations; it falls to a fiftieth by the end."""
+    """Steps along the natural gradient, at most."""
+    samples: int = 8
+    """Of each kernel in each epoch; two more than twice the number of coordinates if that is more."""
+    rate: float = 0.5
+    """Learning rate, at most one; it falls to a tenth by the end."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -78,26 +80,24 @@ def mixture_around(
     """
     settings = settings or MixtureSettings()
     centre, factor = start.mean, np.linalg.cholesky(start.covariance)
-
-    means = np.random.default_rng(settings.seed).normal(size=(settings.kernels, start.size))
     search = Mixture(
-        Kernels.around(APART * (means - means.mean(axis=0)), np.full(start.size, np.sqrt(1 - APART**2))),
+        _scattered(settings.kernels, start.size, settings.seed),
         Evidence(settings.samples),
-        rate=optax.cosine_decay_schedule(settings.rate, settings.epochs, alpha=0.02),
+        rate=optax.exponential_decay(settings.rate, settings.epochs, 0.1),
         seed=settings.seed,
     )
 
-    def scaled(z: np.ndarray, part: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    def scaled(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values, slopes = cost(centre + z @ factor.T)
-        return part * values, part * slopes @ factor
+        return values, slopes @ factor
 
     with threadpool_limits(1):
-        warm = _warm(scaled, start.size)
         for epoch in range(settings.epochs):
-            part = warm ** max(0.0, 1 - epoch / (COOLED * settings.epochs))
-            search.epoch(functools.partial(scaled, part=part), equal=part < 1)
+            scatter = search.epoch(scaled, equal=epoch < EQUAL * settings.epochs)
             if watch is not None:
                 watch(epoch + 1, settings.epochs)
+            if scatter < ALIKE:
+                break
     found = search.posterior()
     posterior = Posterior.of(
         found.weights,
@@ -109,13 +109,10 @@ def mixture_around(
     return posterior, search.evolution.mapped(centre, factor)
 
 
-def _warm(cost: Cost, size: int) -> float:
-    """The part of the cost that counts at first: all of it if samples of Laplace's posterior cost what they should.
-
-    Where the posterior is bent or has several parts, they cost far more. Then the search begins on a flatter cost, on
-    which kernels spread before the posterior narrows under them.
-    """
-    z = np.random.default_rng(0).normal(size=(PROBES, size))
-    best = cost(np.zeros((1, size)))[0][0]
-    surplus = float(np.median(cost(z)[0] - best))
-    return float(np.clip(np.median((z**2).sum(axis=1)) / 2 / max(surplus, 1e-12), 1e-3, 1.0))
+def _scattered(count: int, size: int, seed: int) -> Kernels:
+    """Kernels whose means share a Gaussian evenly between them, coordinate by coordinate; one alone is the Gaussian."""
+    if count == 1:
+        return Kernels.around(np.zeros((1, size)), np.ones(size))
+    places = np.tile((np.arange(count) + 0.5) / count, (size, 1))
+    means = norm.ppf(np.random.default_rng(seed).permuted(places, axis=1)).T
+    return Kernels.around(APART * means / means.std(axis=0), np.full(size, WIDTH))
