@@ -23,7 +23,7 @@ BELIEF = (np.array([0.55, 0.65]), np.array([0.12, 0.15]))
 DRAWN = 2000
 ALONG, ACROSS = np.linspace(0.2, 1.2, 400), np.linspace(-6e-3, 6e-3, 41)
 """The grid: lengths [m], and distances of the centre of mass from that of the best fit [m]."""
-SETTINGS = MixtureSettings(kernels=20, epochs=150, rate=0.7)
+SETTINGS = MixtureSettings(kernels=20)
 
 
 def summed(cost: Cost, best: Float[np.ndarray, "2"]) -> tuple[np.ndarray, np.ndarray]:

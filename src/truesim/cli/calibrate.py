@@ -1,12 +1,11 @@
 """`truesim calibrate`: whether the intervals of a fit hold the truth as often as they say."""
 
-import json
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -15,13 +14,19 @@ from rich.table import Table
 from truesim.cli.again import solved_again
 from truesim.cli.posterior import Fitted, Force, Out, Seed
 from truesim.cli.progress import Counting
-from truesim.core.errors import TruesimError, unknown_name
-from truesim.identify.posterior import Calibration, Repeat, laplace, repeats
-from truesim.identify.posterior.calibration import KINDS
+from truesim.core.errors import FileError, TruesimError, unknown_name
+from truesim.identify.folder import read_fit, values_in
+from truesim.identify.journal import Journal, fingerprint
+from truesim.identify.posterior import Calibration, calibrated, laplace
+from truesim.identify.posterior.calibration import KINDS, SCHEMA
 from truesim.report.pictures import Picture, write_pictures
 from truesim.report.posterior_figures import calibration_figure
 
 JOURNAL = "repeats.jsonl"
+WORDS = (
+    "Left: how often regions of each probability hold the truth. Others: how often the truth has each rank in the "
+    "posterior. Grey: where chance leaves a calibrated posterior."
+)
 
 
 def calibrate(
@@ -45,68 +50,29 @@ def calibrate(
     if count < 2:
         raise TruesimError(f"--repeats is {count}; give at least 2.")
     console = Console(stderr=True)
-    journal = out / JOURNAL
-    asked = {"fit": str(fit), "kinds": list(kinds), "seed": seed}
-    rows = _earlier(journal, asked, force)
-    solution, settings, _ = solved_again(fit, console)
-    start = laplace(solution)
+    said = fingerprint(str(fit), kinds, seed, values_in(fit, read_fit(fit)))
+    _prepare(out, force)
+    with closing(Journal(out / JOURNAL, SCHEMA, said)) as journal:
+        solution, settings, _ = solved_again(fit, console)
+        truths = laplace(solution).sample(count, seed)
+        if 0 < len(journal.records) < count:
+            console.print(f"Going on after {len(journal.records)} repeats.", highlight=False)
+        with Counting(console, f"Simulating and fitting {count} times") as watch:
+            found = calibrated(solution, kinds, truths, settings=settings, seed=seed, journal=journal, watch=watch)
+    picture = Picture("Coverage and ranks", WORDS, calibration_figure(found))
+    lead = f"{count} repeats of the fit in {fit} on simulated logs."
+    _summary(found, level, write_pictures(out / "calibration.html", "Calibration", lead, [picture]))
+
+
+def _prepare(out: Path, force: bool) -> None:
+    """Makes the folder; refuses one that holds something other than repeats, unless forced."""
+    if out.is_file():
+        raise FileError(f"{out} is a file; give another folder.")
+    if force:
+        (out / JOURNAL).unlink(missing_ok=True)
+    elif out.is_dir() and any(out.iterdir()) and not (out / JOURNAL).is_file():
+        raise TruesimError(f"{out} holds something else; give another folder, or --force to write into it.")
     out.mkdir(parents=True, exist_ok=True)
-    if not rows:
-        journal.write_text(json.dumps(asked) + "\n", encoding="utf-8")
-    elif len(rows) < count:
-        console.print(f"Going on after {len(rows)} repeats.", highlight=False)
-    truths = start.sample(count, seed)
-    with (
-        Counting(console, f"Simulating and fitting {count} times") as watch,
-        journal.open("a", encoding="utf-8") as file,
-    ):
-        for repeat in repeats(solution, kinds, truths, settings=settings, seed=seed, skip=len(rows)):
-            rows.append({name: _plain(r) for name, r in repeat.items()})
-            file.write(json.dumps(rows[-1]) + "\n")
-            file.flush()
-            watch(len(rows), count)
-    kept = rows[:count]
-    found = {name: Calibration.of(start.names, [_repeat(row[name]) for row in kept]) for name in kinds}
-    words = (
-        "Grey: where chance leaves a calibrated posterior. Bars: how often the truth has each rank in the posterior."
-    )
-    lead = f"{len(kept)} repeats of the fit in {fit} on simulated logs."
-    page = write_pictures(
-        out / "calibration.html", "Calibration", lead, [Picture("Coverage and ranks", words, calibration_figure(found))]
-    )
-    _summary(found, level, page)
-
-
-def _earlier(journal: Path, asked: dict[str, Any], force: bool) -> list[dict[str, Any]]:
-    """Repeats that an interrupted run of the same command has left."""
-    folder = journal.parent
-    if folder.is_file():
-        raise TruesimError(f"{folder} is a file; give another folder.")
-    if force or not folder.is_dir() or not any(folder.iterdir()):
-        return []
-    lines = _lines(journal)
-    if not lines or lines[0] != asked:
-        raise TruesimError(f"{folder} holds something else; give another folder, or --force to write into it.")
-    return lines[1:]
-
-
-def _lines(journal: Path) -> list[dict[str, Any]]:
-    """Lines of the journal; a last one that was cut off does not count, and is cut off for good."""
-    if not journal.is_file():
-        return []
-    text = journal.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        journal.write_text(whole, encoding="utf-8")
-    return [json.loads(line) for line in whole.splitlines()]
-
-
-def _plain(repeat: Repeat) -> dict[str, Any]:
-    return {"rank": repeat.rank.tolist(), "credibility": repeat.credibility}
-
-
-def _repeat(row: dict[str, Any]) -> Repeat:
-    return Repeat(np.array(row["rank"]), row["credibility"])
 
 
 def _summary(found: dict[str, Calibration], level: float, page: Path) -> None:

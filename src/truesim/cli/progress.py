@@ -71,7 +71,7 @@ class Counting:
     """Shows how far something has come; call it with the number done and the number in all."""
 
     def __init__(self, console: Console, text: str):
-        self._console, self._text = console, text
+        self._console, self._text, self._last = console, text, time.monotonic()
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
         self._bar = Bar(*columns, TimeRemainingColumn(), console=console, transient=True)
 
@@ -84,11 +84,15 @@ class Counting:
         return self._seen
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        if self._console.is_terminal:
+            self._bar.stop()
 
     def _seen(self, done: int, total: int) -> None:
         if self._console.is_terminal:
             self._bar.update(self._task, completed=done, total=total)
+        elif time.monotonic() - self._last > QUIET:
+            self._last = time.monotonic()
+            self._console.print(f"{done} of {total}", highlight=False)
 
 
 @contextmanager

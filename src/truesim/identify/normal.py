@@ -153,6 +153,8 @@ def _at_rest(problem: Problem, windows: Windows) -> Bool[np.ndarray, "stretches 
 
 def _lifts(problem: Problem, at: Point, windows: Windows) -> Float[np.ndarray, "stretches nx"]:
     """Departures of first states from rest where that is guessed, over what is allowed."""
+    if not problem.resting.any():
+        return np.zeros_like(problem.resting, float)
     guess = problem.first_nodes()
     moves = np.concatenate([problem.apart(at.nodes.q, guess.q), at.nodes.v - guess.v], axis=1)
     return np.where(_at_rest(problem, windows), moves / STILL, 0.0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from experiments.calibration.__main__ import LEAST, MOST, calibrated
+from experiments.calibration.__main__ import LEAST, MOST, calibration
 from experiments.calibration.machines import MACHINES
 from experiments.real2sim import coupled, lengths, online
 
@@ -39,6 +39,6 @@ def test_a_ridge():
 @pytest.mark.parametrize("name", MACHINES)
 def test_coverage_of_three_machines(name):
     """Regions of 95 % hold the truth in 89 to 99 % of 200 repeats."""
-    found = calibrated(MACHINES[name], 200, ("laplace",))["laplace"]
+    found = calibration(MACHINES[name], 200, ("laplace",))["laplace"]
     assert LEAST <= found.coverage() <= MOST
     assert np.all(found.interval_coverage() >= LEAST)

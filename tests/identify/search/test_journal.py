@@ -81,8 +81,8 @@ def test_a_journal_of_another_search_is_refused(tmp_path):
     """So is a file that is no journal."""
     journal = tmp_path / "search.jsonl"
     hop(rippled(), Hopping(chains=2, solves=2), journal=journal)
-    with pytest.raises(TruesimError, match="belongs to another search"):
+    with pytest.raises(TruesimError, match="belongs to other work"):
         hop(rippled(), Hopping(chains=3, solves=2), journal=journal)
     journal.write_text("time,qpos\n0,1\n")
-    with pytest.raises(TruesimError, match="not the journal of a search"):
+    with pytest.raises(TruesimError, match="is not a journal"):
         hop(rippled(), Hopping(chains=2, solves=2), journal=journal)

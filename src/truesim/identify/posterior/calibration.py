@@ -6,6 +6,7 @@ truth lies within regions of probability p in a part p of all repeats, and its r
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.stats import beta, kstest
@@ -13,10 +14,12 @@ from scipy.stats import beta, kstest
 from truesim.core.errors import unknown_name
 from truesim.core.typing import Float
 from truesim.identify.fit import Settings, Solution, solve_problem
+from truesim.identify.journal import Journal
 from truesim.identify.posterior.gaussians import Posterior
 from truesim.identify.posterior.laplace import laplace
 from truesim.identify.posterior.synthetic import repeated, simulated
 from truesim.identify.posterior.variational import MixtureSettings, mixture
+from truesim.identify.uncertainty import coordinate_names
 
 QUICK = MixtureSettings(epochs=40)
 """How mixtures are fitted, many times over."""
@@ -25,6 +28,8 @@ KINDS: Mapping[str, Callable[[Solution], Posterior]] = {
     "mixture": lambda solution: mixture(solution, QUICK)[0],
 }
 """Posteriors that can be calibrated, by name."""
+SCHEMA = "truesim.calibration/1"
+"""Of journals of calibrations."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +40,16 @@ class Repeat:
     """Of each coordinate: the probability of less."""
     credibility: float
     """Probability of the smallest region that holds the truth."""
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> "Repeat":
+        """From a record of a journal."""
+        return cls(np.array(record["rank"]), record["credibility"])
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """For a journal."""
+        return {"rank": self.rank.tolist(), "credibility": self.credibility}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +84,39 @@ class Calibration:
     def uniformity(self) -> Float[np.ndarray, "size"]:
         """The p-value of each coordinate's ranks being uniform (Kolmogorov and Smirnov)."""
         return np.array([kstest(ranks, "uniform").pvalue for ranks in self.ranks.T])
+
+
+def calibrated(
+    solution: Solution,
+    kinds: Sequence[str],
+    truths: Float[np.ndarray, "repeats size"],
+    *,
+    settings: Settings | None = None,
+    seed: int = 0,
+    journal: Journal | None = None,
+    watch: Callable[[int, int], None] | None = None,
+) -> dict[str, Calibration]:
+    """Simulates and fits again and again; the statistics of each kind of posterior.
+
+    Args:
+        solution: A solved problem: its commands, stamps, first states and noise are used.
+        kinds: Of posteriors, `laplace` or `mixture`.
+        truths: Coordinates of the true parameters of every repeat.
+        settings: How each repeat is solved.
+        seed: Of the noise.
+        journal: Keeps every repeat as it ends; those that it holds are not done again.
+        watch: Called after every repeat with their number so far and in all.
+    """
+    records = [] if journal is None else journal.records[: len(truths)]
+    found = [{kind: Repeat.read(record[kind]) for kind in kinds} for record in records]
+    for repeat in repeats(solution, kinds, truths, settings=settings, seed=seed, skip=len(found)):
+        found.append(repeat)
+        if journal is not None:
+            journal.append([{kind: r.record for kind, r in repeat.items()}])
+        if watch is not None:
+            watch(len(found), len(truths))
+    names = coordinate_names(solution)
+    return {kind: Calibration.of(names, [repeat[kind] for repeat in found]) for kind in kinds}
 
 
 def repeats(

@@ -23,8 +23,8 @@ class Evolution:
     loss: Float[np.ndarray, "epochs"]
     """The objective, as its samples estimate it."""
     scatter: Float[np.ndarray, "epochs"]
-    """Standard deviation of what the objective is the mean of. Of likelihood and entropy: by how much, in logarithms,
-    the mixture's density differs from the posterior's."""
+    """Mean difference of the objective's samples from their mean. Of likelihood and entropy: by how much, in
+    logarithms, the mixture's density typically differs from the posterior's."""
     weights: Float[np.ndarray, "epochs kernels"]
     means: Float[np.ndarray, "epochs kernels size"]
     covariances: Float[np.ndarray, "epochs kernels size size"]

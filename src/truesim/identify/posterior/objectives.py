@@ -23,9 +23,12 @@ ADAM = optax.scale_by_adam(b2=0.98)
 """Adam that remembers the size of gradients for some fifty epochs: at the start, far off, they are far larger."""
 LEAST = 0.5
 """An epoch leaves each kernel at least this part of its precision: its variance doubles at most."""
-REACH = 1.0
+REACH = 3.0
 """An epoch moves no kernel by more standard deviations, nor the logarithm of its weight by more."""
 
+STEEP = 10.0
+"""Slopes that are larger than a kernel's typical one by more than this factor are cut down to it: where a joint sticks
+rather than slips, one sample is no measure of all."""
 LOST = 1e-3
 """Kernels of less weight count for nothing, and are used where there is more to describe."""
 
@@ -53,7 +56,7 @@ class Updated(NamedTuple):
     loss: Float[Array, ""]
     """The objective at the mixture before."""
     scatter: Float[Array, ""]
-    """Standard deviation of what the objective is the mean of."""
+    """Mean difference of the samples from the loss, which is their mean."""
 
 
 class AbstractObjective(eqx.Module):
@@ -110,7 +113,7 @@ class Published(AbstractObjective):
             direction, memory = ADAM.update(gradient, memory)
         step = jax.tree.map(lambda x: -given.rate * x, direction)
         after = jax.tree.map(jnp.add, kernels, step._replace(logits=given.free * step.logits))
-        return Updated(after, memory, given.cost.mean(), given.cost.std())
+        return Updated(after, memory, given.cost.mean(), jnp.abs(given.cost - given.cost.mean()).mean())
 
 
 class Evidence(AbstractObjective):
@@ -153,7 +156,7 @@ class Evidence(AbstractObjective):
         (e,), L, w = given.noise, kernels.cholesky, kernels.weights
         log_q, pull = jax.vmap(jax.value_and_grad(kernels.log_density))(self.samples(kernels, given.noise))
         f = (given.cost + log_q).reshape(e.shape[:2])
-        slope = jnp.einsum("kji,ksj->ksi", L, (given.slope + pull).reshape(e.shape))
+        slope = _tamed(jnp.einsum("kji,ksj->ksi", L, (given.slope + pull).reshape(e.shape)))
         g, H = slope.mean(axis=1), jnp.einsum("ksi,ksj->kij", slope, e) / e.shape[1]
         values, axes = jnp.linalg.eigh((H + jnp.swapaxes(H, 1, 2)) / 2)
         narrower = jnp.maximum(1 + given.rate * values, LEAST)
@@ -167,4 +170,11 @@ class Evidence(AbstractObjective):
             kernels.means + jnp.einsum("kij,kj->ki", L, move),
             L @ jnp.linalg.cholesky(shrink),
         )
-        return Updated(after.reused(LOST), memory, loss, jnp.sqrt(w @ ((f - loss) ** 2).mean(axis=1)))
+        return Updated(after.reused(LOST), memory, loss, w @ jnp.abs(f - loss).mean(axis=1))
+
+
+def _tamed(slope: Float[Array, "kernels samples size"]) -> Float[Array, "kernels samples size"]:
+    """Slopes, none of which is far larger than what is typical of its kernel."""
+    norm = jnp.linalg.norm(slope, axis=-1, keepdims=True)
+    most = STEEP * jnp.median(norm, axis=1, keepdims=True)
+    return slope * jnp.minimum(1.0, most / jnp.maximum(norm, 1e-300))

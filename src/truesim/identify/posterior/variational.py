@@ -21,13 +21,16 @@ from truesim.identify.posterior.objectives import Evidence
 from truesim.identify.posterior.profile import Profile
 from truesim.identify.posterior.trajectories import Cost
 
-APART, WIDTH = 1.2, 0.3
-"""Where the search begins, in standard deviations: distance of the kernels from the best fit, and their spread. Kernels
-that begin narrow and far apart find the ends of a bent posterior."""
-EQUAL = 0.5
+NEAR, FAR, WIDTH = 0.2, 1.5, 0.3
+"""Where the search begins, in standard deviations: the least and the largest distance of the kernels from the best fit,
+and their least spread. Where Laplace's posterior fits badly, kernels begin narrow and far apart, and so find the ends
+of a bent posterior."""
+PROBES = 32
+"""Samples that tell how well Laplace's posterior fits."""
+EQUAL = 0.8
 """Part of all epochs in which weights stay equal, so that no kernel is given up before it has found its place."""
-ALIKE = 0.1
-"""The search ends where the mixture's density differs from the posterior's by no more than this part."""
+ALIKE = 0.06
+"""The search ends where the mixture's density typically differs from the posterior's by no more than this part."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +42,7 @@ class MixtureSettings:
     """Steps along the natural gradient, at most."""
     samples: int = 8
     """Of each kernel in each epoch; two more than twice the number of coordinates if that is more."""
-    rate: float = 0.5
+    rate: float = 0.7
     """Learning rate, at most one; it falls to a tenth by the end."""
     seed: int = 0
 
@@ -80,18 +83,18 @@ def mixture_around(
     """
     settings = settings or MixtureSettings()
     centre, factor = start.mean, np.linalg.cholesky(start.covariance)
-    search = Mixture(
-        _scattered(settings.kernels, start.size, settings.seed),
-        Evidence(settings.samples),
-        rate=optax.exponential_decay(settings.rate, settings.epochs, 0.1),
-        seed=settings.seed,
-    )
 
     def scaled(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values, slopes = cost(centre + z @ factor.T)
         return values, slopes @ factor
 
     with threadpool_limits(1):
+        search = Mixture(
+            _scattered(settings.kernels, start.size, _apart(scaled, start.size), settings.seed),
+            Evidence(settings.samples),
+            rate=optax.exponential_decay(settings.rate, settings.epochs, 0.1),
+            seed=settings.seed,
+        )
         for epoch in range(settings.epochs):
             scatter = search.epoch(scaled, equal=epoch < EQUAL * settings.epochs)
             if watch is not None:
@@ -109,10 +112,18 @@ def mixture_around(
     return posterior, search.evolution.mapped(centre, factor)
 
 
-def _scattered(count: int, size: int, seed: int) -> Kernels:
+def _apart(cost: Cost, size: int) -> float:
+    """How far apart kernels begin: by how much, in logarithms, Laplace's density differs from the posterior's."""
+    z = np.random.default_rng(0).normal(size=(PROBES, size))
+    f = cost(z)[0] - (z**2).sum(axis=1) / 2
+    return float(np.clip(np.abs(f - np.median(f)).mean(), NEAR, FAR))
+
+
+def _scattered(count: int, size: int, apart: float, seed: int) -> Kernels:
     """Kernels whose means share a Gaussian evenly between them, coordinate by coordinate; one alone is the Gaussian."""
     if count == 1:
         return Kernels.around(np.zeros((1, size)), np.ones(size))
     places = np.tile((np.arange(count) + 0.5) / count, (size, 1))
     means = norm.ppf(np.random.default_rng(seed).permuted(places, axis=1)).T
-    return Kernels.around(APART * means / means.std(axis=0), np.full(size, WIDTH))
+    width = np.sqrt(max(1 - apart**2, WIDTH**2))
+    return Kernels.around(apart * means / means.std(axis=0), np.full(size, width))

@@ -15,9 +15,9 @@ from cmaes import CMA
 
 from truesim.core.errors import TruesimError
 from truesim.core.typing import Float
+from truesim.identify.journal import Journal, fingerprint
 from truesim.identify.search.basins import Solve
-from truesim.identify.search.hopping import Found
-from truesim.identify.search.journal import Journal, fingerprint
+from truesim.identify.search.hopping import SCHEMA, Found
 from truesim.identify.search.objective import AbstractObjective, Box
 from truesim.identify.search.starts import first_start
 
@@ -72,7 +72,7 @@ def evolve(
     settings = settings or Evolution()
     begin, box = time.monotonic(), objective.box
     said = fingerprint(*box, settings.seed, settings.population, settings.spread, settings.about)
-    book = None if journal is None else Journal(journal, said)
+    book = None if journal is None else Journal(journal, SCHEMA, said)
     past = iter(book.records if book else ())
     run, interrupted = _Run(box, settings), False
     try:

@@ -16,11 +16,14 @@ import numpy as np
 
 from truesim.core.errors import TruesimError
 from truesim.core.typing import Float
+from truesim.identify.journal import Journal, fingerprint
 from truesim.identify.search.basins import Basins, Solve, basins_of_solves
-from truesim.identify.search.journal import Journal, fingerprint
 from truesim.identify.search.lanes import Lanes, Task, Tolerance
 from truesim.identify.search.objective import AbstractLeastSquares, Box
 from truesim.identify.search.starts import first_start, next_start
+
+SCHEMA = "truesim.search/1"
+"""Of journals of searches."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +115,7 @@ def hop(
     """
     begin = time.monotonic()
     said = fingerprint(*objective.box, settings.chains, settings.seed, settings.tolerance, starts, settings.about)
-    book = None if journal is None else Journal(journal, said)
+    book = None if journal is None else Journal(journal, SCHEMA, said)
     chains = _Chains(objective.box, settings, starts, map(_solve, book.records if book else ()))
     solver = Lanes(objective, settings.tolerance) if solver is None else solver
     interrupted = False

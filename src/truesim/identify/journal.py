@@ -1,7 +1,7 @@
-"""The journal of a search: a file to which everything finished is appended, so that a killed run loses nothing of it.
+"""A journal: a file to which everything finished is appended, so that a killed run loses nothing of it.
 
-The first line says which search it is; each other line is one JSON record. A line that a kill cut short is dropped when
-the journal is opened again.
+The first line says which work it is of; each other line is one JSON record. A line that a kill cut short is dropped
+when the journal is opened again.
 """
 
 import hashlib
@@ -14,24 +14,23 @@ import numpy as np
 
 from truesim.core.errors import FileError, TruesimError
 
-SCHEMA = "truesim.search/1"
-
 
 class Journal:
     """A file of records that only grows."""
 
-    def __init__(self, path: Path, fingerprint: str):
+    def __init__(self, path: Path, schema: str, fingerprint: str):
         """Opens the file, or begins it.
 
         Args:
             path: The file.
-            fingerprint: Of the search; a file that belongs to another is refused.
+            schema: What kind of work it is of, such as `truesim.search/1`.
+            fingerprint: Of the work; a file that belongs to another is refused.
         """
         self.path = path
-        self.records = _read(path, fingerprint)
+        self.records = _read(path, schema, fingerprint)
         self._file = path.open("ab")
         if not self._file.tell():
-            self.append([{"schema": SCHEMA, "fingerprint": fingerprint}])
+            self.append([{"schema": schema, "fingerprint": fingerprint}])
 
     def append(self, records: Iterable[dict[str, Any]]) -> None:
         """Adds records; they are in the hands of the operating system when this returns."""
@@ -50,7 +49,7 @@ def fingerprint(*parts: Any) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def _read(path: Path, fingerprint: str) -> list[dict[str, Any]]:
+def _read(path: Path, schema: str, fingerprint: str) -> list[dict[str, Any]]:
     """The records of a file, which is cut after its last whole line."""
     if not path.exists():
         return []
@@ -62,11 +61,11 @@ def _read(path: Path, fingerprint: str) -> list[dict[str, Any]]:
     try:
         records = [json.loads(line) for line in whole.splitlines()]
     except ValueError as error:
-        raise FileError(f"{path} is not the journal of a search: {error}.") from None
+        raise FileError(f"{path} is not a journal: {error}.") from None
     if not records:
         return []
-    if not isinstance(records[0], dict) or records[0].get("schema") != SCHEMA:
-        raise FileError(f"{path} is not the journal of a search: its first line is not {SCHEMA}.")
+    if not isinstance(records[0], dict) or records[0].get("schema") != schema:
+        raise FileError(f"{path} is not a journal that could be taken up: its first line is not of {schema}.")
     if records[0]["fingerprint"] != fingerprint:
-        raise TruesimError(f"{path} belongs to another search; give another folder, or --force to begin anew.")
+        raise TruesimError(f"{path} belongs to other work; give another folder, or --force to begin anew.")
     return records[1:]
