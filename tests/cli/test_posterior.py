@@ -8,6 +8,7 @@ import pytest
 from tests.identify.recorded import ARM_WRONG, arm_log
 from truesim.data import write_log
 from truesim.formats import load
+from truesim.identify.posterior import calibration
 
 
 @pytest.fixture
@@ -51,6 +52,34 @@ def test_from_a_fit_to_robots_and_coverage(truesim, fitted, tmp_path):
     assert "Going on after 2 repeats" in outcome.err
     assert journal.read_text() == before
     assert "joint 95 % region" in outcome.out
+
+
+def test_ctrl_c_keeps_what_has_ended(truesim, fitted, tmp_path, monkeypatch):
+    """The third repeat is interrupted: a sentence, no traceback, and two repeats are there to go on from."""
+    solve, begun = calibration.solve_problem, []
+
+    def interrupted(*arguments, **options):
+        begun.append(1)
+        if len(begun) == 3:
+            raise KeyboardInterrupt
+        return solve(*arguments, **options)
+
+    monkeypatch.setattr(calibration, "solve_problem", interrupted)
+    outcome = truesim("calibrate", "fit", "--out", "cal", "--repeats", "4")
+    assert outcome.code == 130
+    assert "the same command goes on" in outcome.err
+    assert outcome.err.strip().endswith("Interrupted.")
+    assert len((tmp_path / "cal" / "repeats.jsonl").read_text().splitlines()) == 3
+    assert "belongs to other work" in truesim("calibrate", "fit", "--out", "cal", "--seed", "1").err
+
+
+def test_a_mixture_says_how_well_it_fits(truesim, fitted):
+    """Kernels, and by how much densities differ; numbers that make no sense are named."""
+    outcome = truesim("posterior", "fit", "--out", "post", "--kind", "mixture", "--kernels", "2")
+    assert outcome.code == 0, outcome.err
+    assert "density typically differs" in outcome.out
+    assert "--kernels is 0" in truesim("posterior", "fit", "--out", "other", "--kernels", "0").sentence
+    assert "--starts is 0" in truesim("posterior", "fit", "--out", "other", "--starts", "0").sentence
 
 
 def test_logs_that_are_gone_are_named(truesim, fitted, tmp_path):

@@ -20,12 +20,12 @@ from truesim.identify.journal import Journal, fingerprint
 from truesim.identify.posterior import Calibration, calibrated, laplace
 from truesim.identify.posterior.calibration import KINDS, SCHEMA
 from truesim.report.pictures import Picture, write_pictures
-from truesim.report.posterior_figures import calibration_figure
+from truesim.report.posterior_figures import MOST, calibration_figure
 
 JOURNAL = "repeats.jsonl"
 WORDS = (
-    "Left: how often regions of each probability hold the truth. Others: how often the truth has each rank in the "
-    "posterior. Grey: where chance leaves a calibrated posterior."
+    "The first: how often regions of each probability hold the truth. The others: how often the truth has each rank in "
+    "a parameter's posterior, beside how often a rank would come by chance. Grey: where chance leaves a calibrated one."
 )
 
 
@@ -58,8 +58,13 @@ def calibrate(
         if 0 < len(journal.records) < count:
             console.print(f"Going on after {len(journal.records)} repeats.", highlight=False)
         with Counting(console, f"Simulating and fitting {count} times") as watch:
-            found = calibrated(solution, kinds, truths, settings=settings, seed=seed, journal=journal, watch=watch)
-    picture = Picture("Coverage and ranks", WORDS, calibration_figure(found))
+            try:
+                found = calibrated(solution, kinds, truths, settings=settings, seed=seed, journal=journal, watch=watch)
+            except KeyboardInterrupt:
+                console.print("What has ended is kept; the same command goes on after it.", highlight=False)
+                raise
+    drawn = f" Of {truths.shape[1]} parameters the first {MOST} are drawn." if truths.shape[1] > MOST else ""
+    picture = Picture("Coverage and ranks", WORDS + drawn, calibration_figure(found))
     lead = f"{count} repeats of the fit in {fit} on simulated logs."
     _summary(found, level, write_pictures(out / "calibration.html", "Calibration", lead, [picture]))
 

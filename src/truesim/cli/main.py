@@ -32,6 +32,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, which typer gives as well."""
 for verb in (inspect, simulate, identify, evaluate, suggest, posterior, calibrate, design, watch, report, demo, bench):
     app.command()(verb)
 
@@ -43,8 +45,10 @@ def run() -> None:
             app(spread(sys.argv[1:]))
     except TruesimError as error:
         _fail(str(error), 2)
-    except KeyboardInterrupt:
-        _fail("Interrupted.", 130)
+    except (KeyboardInterrupt, SystemExit) as end:
+        if isinstance(end, SystemExit) and end.code != INTERRUPTED:
+            raise
+        _fail("Interrupted.", INTERRUPTED)
     except Exception as error:
         if os.environ.get("TRUESIM_DEBUG"):
             raise

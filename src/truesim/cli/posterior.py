@@ -31,9 +31,13 @@ from truesim.identify.posterior.basins import scattered
 from truesim.identify.posterior.ranges import SUFFIXES, number_names, write_samples
 from truesim.identify.problem import Problem
 from truesim.report.pictures import Picture, write_pictures
-from truesim.report.posterior_figures import evolution_figure, pairs_figure
+from truesim.report.posterior_figures import MOST, evolution_figure, pairs_figure
 
 KINDS = ("laplace", "mixture", "basins")
+ROUGH = 0.3
+"""Mixtures whose density differs by more, in logarithms, have too few kernels."""
+FEW = 5
+"""Epochs below which there is nothing to see of how a mixture came about."""
 Fitted = Annotated[
     Path, typer.Argument(help="Folder that `truesim identify` wrote.", metavar="FIT", show_default=False)
 ]
@@ -64,18 +68,23 @@ def posterior(
     Writes ranges.json, samples.csv and posterior.html, and with --variants robot files that differ as the posterior
     says. The fit's own robot and logs must still be where they were.
     """
-    _check(kind, style, level, samples)
+    _check(kind, style, level, {"samples": samples, "kernels": kernels, "starts": starts})
+    if variants < 0:
+        raise TruesimError(f"--variants is {variants}; it must be at least 0.")
     prepare(out, force)
     console = Console(stderr=True)
     solution, settings, document = solved_again(fit, console)
+    evolution = None
     with Counting(console, f"Finding the posterior ({kind})") as watch:
         if kind == "mixture":
             found, evolution = mixture(solution, MixtureSettings(kernels=kernels, seed=seed), watch)
+            remark = _fidelity(float(evolution.scatter[-1]))
         elif kind == "basins":
-            found, _ = basins(solution.problem, _starts(solution, document, starts, seed), settings, watch)
-            evolution = None
+            begun = _starts(solution, document, starts, seed)
+            found, minima = basins(solution.problem, begun, settings, watch)
+            remark = f"{len(begun)} starts came to {len(minima)} {'basin' if len(minima) == 1 else 'basins'}."
         else:
-            found, evolution = laplace(solution), None
+            found, remark = laplace(solution), "One Gaussian at the fit; --kind mixture shows whether it is enough."
     problem, drawn = solution.problem, found.sample(samples, seed)
     values = np.asarray(problem.values(drawn)[0])
     within = ranges(found, problem, level, seed)
@@ -87,7 +96,7 @@ def posterior(
             console.print(f"[yellow]{finding.severity}:[/] {escape(str(finding))}", highlight=False)
         console.print(f"{len(written)} robot files in {escape(str(out / 'variants'))}.", highlight=False)
     page = _page(out, fit, kind, problem, values, evolution)
-    _summary(within, level, found, page)
+    _summary(within, level, found, remark, page)
 
 
 def prepare(out: Path, force: bool) -> None:
@@ -99,15 +108,16 @@ def prepare(out: Path, force: bool) -> None:
     out.mkdir(parents=True, exist_ok=True)
 
 
-def _check(kind: str, style: str | None, level: float, samples: int) -> None:
+def _check(kind: str, style: str | None, level: float, counts: dict[str, int]) -> None:
     if kind not in KINDS:
         raise unknown_name("posterior", kind, KINDS)
     if style is not None and style not in SUFFIXES:
         raise unknown_name("format", style, SUFFIXES)
     if not 0 < level < 1:
         raise TruesimError(f"--level is {level:g}; it must lie between 0 and 1, such as 0.95.")
-    if samples < 1:
-        raise TruesimError(f"--samples is {samples}; it must be at least 1.")
+    for name, count in counts.items():
+        if count < 1:
+            raise TruesimError(f"--{name} is {count}; it must be at least 1.")
 
 
 def _starts(solution: Solution, document: dict[str, Any], count: int, seed: int) -> np.ndarray:
@@ -119,16 +129,19 @@ def _starts(solution: Solution, document: dict[str, Any], count: int, seed: int)
     return scattered(problem, solution.theta, count, seed)
 
 
+def _fidelity(scatter: float) -> str:
+    """How well a mixture fits, in a sentence."""
+    said = f"The mixture's density typically differs from the posterior's by {100 * np.expm1(scatter):.2g} %"
+    return f"{said}." if scatter < ROUGH else f"{said}: give it more --kernels."
+
+
 def _page(out: Path, fit: Path, kind: str, problem: Problem, values: np.ndarray, evolution: Evolution | None) -> Path:
-    names = number_names(problem)
-    pictures = [
-        Picture(
-            "What is possible together",
-            "Every dot is a set of parameters, in SI units, that explains the logs as the posterior says.",
-            pairs_figure({kind: values}, names),
-        )
-    ]
-    if evolution is not None:
+    names, size = number_names(problem), values.shape[1]
+    text = "Every dot is a set of parameters, in SI units, that explains the logs as the posterior says."
+    if size > MOST:
+        text += f" Of {size} numbers, the {MOST} are drawn that mirror others most; samples.csv holds all."
+    pictures = [Picture("What is possible together", text, pairs_figure({kind: values}, names))]
+    if evolution is not None and len(evolution.loss) >= FEW:
         coordinates = [f"x{k}" for k in range(evolution.means.shape[2])]
         labels = names if len(names) == len(coordinates) else coordinates
         words = "Means of the kernels with one standard deviation, in the coordinates of the search."
@@ -136,7 +149,7 @@ def _page(out: Path, fit: Path, kind: str, problem: Problem, values: np.ndarray,
     return write_pictures(out / "posterior.html", "Posterior", f"Of the fit in {fit}.", pictures)
 
 
-def _summary(within: list[Range], level: float, found: Posterior, page: Path) -> None:
+def _summary(within: list[Range], level: float, found: Posterior, remark: str, page: Path) -> None:
     console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 120)
     table = Table("parameter", "mean", "std", f"{100 * level:g} % range", "unit", box=None)
     for r in within:
@@ -144,4 +157,5 @@ def _summary(within: list[Range], level: float, found: Posterior, page: Path) ->
     console.print(table)
     if len(found.weights) > 1:
         console.print("Weights of the kernels: " + ", ".join(f"{w:.3f}" for w in np.sort(found.weights)[::-1]))
+    console.print(remark)
     console.print(f"Result in {escape(str(page.parent))}; open {escape(str(page))} in a browser.")

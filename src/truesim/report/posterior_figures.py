@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from plotly.subplots import make_subplots
 
-from truesim.core.typing import Float
+from truesim.core.typing import Float, Int
 from truesim.identify.posterior.calibration import Calibration
 from truesim.identify.posterior.mixture import Evolution
 from truesim.report.pictures import COLOURS, FAINT, INK, LINE, styled
@@ -15,8 +15,8 @@ DOTS = 600
 """Samples that a scatter plot shows at most."""
 BINS = 10
 """Of a histogram of ranks."""
-MOST = 8
-"""Parameters that a matrix of plots has room for."""
+MOST, SPACIOUS = 8, 4
+"""Parameters that a matrix of plots has room for, and with how many its letters may be large."""
 
 
 def evolution_figure(evolution: Evolution, names: Sequence[str], truth: Float[np.ndarray, "size"] | None = None) -> Any:
@@ -28,22 +28,22 @@ def evolution_figure(evolution: Evolution, names: Sequence[str], truth: Float[np
         truth: True values, if they are known.
     """
     rows = len(names) + 1
-    figure = make_subplots(rows, 1, shared_xaxes=True, vertical_spacing=0.03)
+    figure = make_subplots(rows, 1, shared_xaxes=True, vertical_spacing=0.28 / rows, subplot_titles=["loss", *names])
+    figure.update_annotations(x=0, xanchor="left", font={"size": 12})
     epochs = np.arange(1, len(evolution.loss) + 1)
     figure.add_scatter(x=epochs, y=evolution.loss, line={"color": INK, "width": 1.5}, showlegend=False, row=1, col=1)
-    figure.update_yaxes(title_text="loss", type="log" if np.all(evolution.loss > 0) else "linear", row=1, col=1)
+    figure.update_yaxes(type="log" if _wide(evolution.loss) else "linear", row=1, col=1)
     for k in range(evolution.weights.shape[1]):
         for i in range(len(names)):
             _band(figure, epochs, evolution.means[:, k, i], evolution.stds[:, k, i], k, i)
-    for i, name in enumerate(names):
-        figure.update_yaxes(title_text=name, row=i + 2, col=1)
+    for i in range(len(names)):
         if truth is not None:
             figure.add_hline(y=float(truth[i]), line={"color": INK, "dash": "dash", "width": 1}, row=i + 2, col=1)
     figure.update_xaxes(title_text="epoch", row=rows, col=1)
     for epoch in np.flatnonzero(np.diff(evolution.seen, prepend=-1)) if evolution.seen.any() else ():
         figure.add_vline(x=int(epoch) + 1, line={"color": FAINT, "dash": "dot", "width": 1})
         figure.add_annotation(
-            x=int(epoch) + 1, y=1.0, yref="paper", yanchor="bottom", xanchor="left", showarrow=False,
+            x=int(epoch) + 1, y=1.0, yref="paper", yanchor="top", xanchor="left", showarrow=False,
             text=str(int(evolution.seen[epoch])), font={"color": FAINT, "size": 11},
         )  # fmt: skip
     styled(figure, 150 * rows + 90)
@@ -62,32 +62,37 @@ def pairs_figure(
         names: Of the coordinates, with units.
         truth: True values, if they are known.
     """
-    size = min(len(names), MOST)
+    shown = entangled(next(iter(samples.values())))
+    size = len(shown)
     figure = make_subplots(size, size, horizontal_spacing=0.15 / size, vertical_spacing=0.15 / size)
     for index, (label, values) in enumerate(samples.items()):
         colour = COLOURS[index % len(COLOURS)]
-        for i in range(size):
+        for i, own in enumerate(shown):
             figure.add_histogram(
-                x=values[:, i], histnorm="probability density", nbinsx=40, marker_color=colour, opacity=0.45,
+                x=values[:, own], histnorm="probability density", nbinsx=40, marker_color=colour, opacity=0.45,
                 name=label, legendgroup=label, showlegend=i == 0, row=i + 1, col=i + 1,
             )  # fmt: skip
-            for j in range(i):
+            for j, other in enumerate(shown[:i]):
                 figure.add_scattergl(
-                    x=values[:DOTS, j], y=values[:DOTS, i], mode="markers", showlegend=False, legendgroup=label,
+                    x=values[:DOTS, other], y=values[:DOTS, own], mode="markers", showlegend=False, legendgroup=label,
                     marker={"color": colour, "size": 3, "opacity": 0.45}, row=i + 1, col=j + 1,
                 )  # fmt: skip
-    for i in range(size):
-        figure.update_xaxes(title_text=names[i], row=size, col=i + 1)
-        figure.update_yaxes(showticklabels=False, row=i + 1, col=i + 1)
-        if i:
-            figure.update_yaxes(title_text=names[i], row=i + 1, col=1)
-        for j in range(i + 1, size):
-            figure.update_xaxes(visible=False, row=i + 1, col=j + 1)
-            figure.update_yaxes(visible=False, row=i + 1, col=j + 1)
-        if truth is not None:
-            _cross(figure, truth, i)
-    styled(figure, max(420, 190 * size))
+    styled(figure, max(420, 150 * size))
+    _edges(figure, [_folded(names[k]) for k in shown])
+    if truth is not None:
+        for i in range(size):
+            _cross(figure, truth[shown], i)
     return figure.update_layout(barmode="overlay")
+
+
+def entangled(values: Float[np.ndarray, "n size"]) -> Int[np.ndarray, "shown"]:
+    """The coordinates that there is room for, in their order: those that are correlated most with others."""
+    if values.shape[1] <= MOST:
+        return np.arange(values.shape[1])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlation = np.abs(np.nan_to_num(np.corrcoef(values.T)))
+    np.fill_diagonal(correlation, 0.0)
+    return np.sort(np.argsort(-correlation.max(axis=1), kind="stable")[:MOST])
 
 
 def calibration_figure(found: Mapping[str, Calibration]) -> Any:
@@ -102,6 +107,7 @@ def calibration_figure(found: Mapping[str, Calibration]) -> Any:
     columns = 3
     rows = -(-(size + 1) // columns)
     figure = make_subplots(rows, columns, subplot_titles=titles, vertical_spacing=0.45 / rows, horizontal_spacing=0.07)
+    figure.update_annotations(font={"size": 12})
     levels = np.linspace(0.02, 0.98, 49)
     low, high = np.array([first.chance(float(level)) for level in levels]).T
     _chance(figure, levels, low, high)
@@ -141,6 +147,33 @@ def _band(figure: Any, epochs: np.ndarray, mean: np.ndarray, std: np.ndarray, ke
         x=epochs, y=mean, line={"color": colour, "width": 1.8}, name=f"kernel {kernel + 1}",
         showlegend=parameter == 0, **where,
     )  # fmt: skip
+
+
+def _edges(figure: Any, titles: Sequence[str]) -> None:
+    """Titles and ticks of a matrix of plots, on its left and lower edges only; nothing above the diagonal."""
+    size = len(titles)
+    small = {"size": 10 if size > SPACIOUS else 12}
+    for i, title in enumerate(titles):
+        figure.update_xaxes(title={"text": title, "font": small}, row=size, col=i + 1)
+        figure.update_yaxes(showticklabels=False, row=i + 1, col=i + 1)
+        if i:
+            figure.update_yaxes(title={"text": title, "font": small}, row=i + 1, col=1)
+        for j in range(size):
+            ticks = {"tickfont": small, "visible": j <= i, "row": i + 1, "col": j + 1}
+            figure.update_xaxes(nticks=3 if size > SPACIOUS else 5, tickangle=0, showticklabels=i == size - 1, **ticks)
+            figure.update_yaxes(nticks=5, **ticks)
+            if 0 < j < i:
+                figure.update_yaxes(showticklabels=False, row=i + 1, col=j + 1)
+
+
+def _folded(name: str) -> str:
+    """A path in several lines."""
+    return name.replace("/", "/<br>").replace(".", ".<br>").replace(" [", "<br>[")
+
+
+def _wide(values: np.ndarray) -> bool:
+    """Whether numbers are positive and differ so much that a logarithmic axis serves them."""
+    return bool(np.all(values > 0) and values.max() > 3 * values.min())
 
 
 def _cross(figure: Any, truth: np.ndarray, i: int) -> None:
