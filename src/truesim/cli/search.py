@@ -17,7 +17,7 @@ from rich.text import Text
 from truesim.cli.progress import QUIET, SHOWN, working
 from truesim.core.errors import TruesimError
 from truesim.data import Log
-from truesim.identify.folder import JOURNAL, Request
+from truesim.identify.folder import INCIDENTAL, JOURNAL, Request
 from truesim.identify.problem import Problem
 from truesim.identify.result import Fit
 from truesim.identify.search.blackbox import conclude_on_mujoco
@@ -29,8 +29,6 @@ from truesim.identify.search.run import Plan, objective_of, search
 LOCAL = "local"
 OFTEN = 0.25
 """The display is renewed this often [s]."""
-INCIDENTAL = ("workers", "seconds", "solves", "cost")
-"""Options that do not change which solves a search consists of, but only how many of them are done."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +53,7 @@ def search_options(
         workers: Threads or cluster.
         stop: Seconds, solves and cost after which it stops.
     """
-    names = ("search", "engine", "workers", *INCIDENTAL[1:])
+    names = ("search", "engine", *INCIDENTAL)
     if method == LOCAL:
         if (engine, workers, stop) != ("truesim", "1", (None, None, None)):
             raise TruesimError(
@@ -69,7 +67,6 @@ def search_options(
 def searched(problem: Problem, logs: Sequence[Log], asked: Asked, console: Console) -> tuple[Plan, Found]:
     """The search that the options ask for; what it finishes is kept in the folder as it goes."""
     options = asked.request.options
-    same = {name: value for name, value in options.items() if name not in INCIDENTAL}
     plan = Plan(
         method=options["search"],
         engine=options["engine"],
@@ -79,7 +76,7 @@ def searched(problem: Problem, logs: Sequence[Log], asked: Asked, console: Conso
         solves=options["solves"],
         goal=options["cost"],
         window=options["window"] or WINDOW,
-        about=dataclasses.replace(asked.request, options=same).fingerprint(),
+        about=asked.request.fingerprint(),
     )
     asked.out.mkdir(parents=True, exist_ok=True)
     console.print(f"Searching by {plan.method} on {plan.engine}; Ctrl-C ends the search early.", highlight=False)
@@ -138,8 +135,11 @@ class SearchProgress:
     def line(self, found: Found) -> str:
         """The search in a sentence."""
         basins = found.basins()
-        best = f"best cost {basins.cost[0]:.6g}, found {basins.count[0]} times" if len(basins) else "nothing finite yet"
-        return f"{len(found.solves)} solves, {found.evaluations} evaluations, {len(basins)} basins, {best}"
+        best = (
+            f"best cost {basins.cost[0]:.6g}, found {_times(basins.count[0])}" if len(basins) else "nothing finite yet"
+        )
+        counts = (len(found.solves), "solve"), (found.evaluations, "evaluation"), (len(basins), "basin")
+        return ", ".join([*(f"{n} {word}" if n == 1 else f"{n} {word}s" for n, word in counts), best])
 
     def _table(self, found: Found) -> Table:
         """The lowest basins, one a row."""
@@ -152,3 +152,7 @@ class SearchProgress:
             cells = [", ".join(f"{v:.4g}" for v in np.ravel(values[at])) for at in places]
             table.add_row(f"{cost:.6g}", str(count), *cells)
         return table
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

@@ -40,6 +40,8 @@ BASINS = 20
 """Basins that are listed, at most."""
 UNFINISHED = (JOURNAL, checkpoint.FILE, checkpoint.PART)
 """What a search that was killed leaves behind, and goes on from."""
+INCIDENTAL = ("workers", "seconds", "solves", "cost")
+"""Options that do not change which solves a search consists of, but only how many of them are done."""
 PACKAGES = ("truesim", "jax", "numpy", "mujoco", "llvmlite")
 
 
@@ -56,8 +58,9 @@ class Request:
     """Everything else that was given, by name."""
 
     def fingerprint(self) -> str:
-        """Equal for equal requests on equal files."""
-        said = json.dumps([self.free, dict(self.options)], sort_keys=True, default=str)
+        """Equal for requests on equal files of which one goes on where the other stopped."""
+        options = {name: value for name, value in self.options.items() if name not in INCIDENTAL}
+        said = json.dumps([self.free, options], sort_keys=True, default=str)
         files = [_digest(Path(f)) for f in (self.robot, *self.logs, *self.holdout)]
         return hashlib.sha256("\n".join([said, *files]).encode()).hexdigest()
 

@@ -54,9 +54,8 @@ def verdict(
     if not solution.converged and solution.problem.blueprint is not None:
         sentences.append("Training ended at its limit of iterations: more of them may help.")
     elif not solution.converged:
-        return Verdict(
-            DIVERGED, ("The search ended before it came to rest: try a better start or narrower bounds.", *sentences)
-        )
+        advice = "try a better start or narrower bounds" if solution.found is None else "give it more time or solves"
+        return Verdict(DIVERGED, (f"The search ended before it came to rest: {advice}.", *sentences))
     if unseen:
         return Verdict(NOT_IDENTIFIABLE, (*unseen, *sentences))
     return Verdict(CONVERGED, tuple(sentences))

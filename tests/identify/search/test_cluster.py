@@ -1,6 +1,5 @@
 """Ray: the same solves as in one process, also when a worker is killed on the way."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -37,7 +36,6 @@ print("same", len(found.solves))
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed: pip install 'truesim[ray]'")
 def test_a_killed_worker_changes_nothing():
     """A search on a cluster, one of whose workers dies, comes to the solves of a search in one process."""
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
