@@ -36,7 +36,7 @@ def watch(
     stream: Annotated[
         str,
         typer.Argument(
-            help="CSV file that grows, or tcp://127.0.0.1:PORT to wait there for JSON lines.",
+            help="File that grows (CSV, JSON lines), - for the standard input, or tcp://127.0.0.1:PORT to wait there.",
             metavar="STREAM",
             show_default=False,
         ),

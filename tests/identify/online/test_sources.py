@@ -1,5 +1,6 @@
 """Streams: a file that grows, a socket, and lines that cannot be read."""
 
+import io
 import json
 import socket
 import threading
@@ -37,6 +38,23 @@ def test_a_file_that_grows(tmp_path):
         "Line 4 has 1 values for 2 columns.",
         "Line 6: qpos/a is 'x', which is not a number.",
     ]
+
+
+def test_a_port_that_is_taken():
+    """Is named, and what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(TruesimError, match=f"{address}.*another port"):
+            next(samples(address))
+
+
+@pytest.mark.parametrize("text", ["time,qpos/a\n0,1\n1,x\n", '{"time": 0, "qpos/a": 1}\nnonsense\n'])
+def test_the_standard_input(monkeypatch, text):
+    """CSV or JSON lines, until the sender ends; bad lines are told of."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    good, bad = samples("-")
+    assert good == {"time": 0.0, "qpos/a": 1.0}
+    assert isinstance(bad, Rejected)
 
 
 def test_a_socket_of_json_lines():

@@ -1,4 +1,4 @@
-"""Where samples come from: a CSV file that grows, or JSON lines on a socket of this machine.
+"""Where samples come from: a file that grows, the standard input, or a socket of this machine; CSV or JSON lines.
 
 A line that cannot be read becomes a `Rejected` with the reason, and the stream goes on.
 """
@@ -7,6 +7,7 @@ import csv
 import ipaddress
 import json
 import socket
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -29,30 +30,44 @@ def samples(
     """Samples of a stream as they arrive.
 
     Args:
-        stream: A CSV file, or `tcp://127.0.0.1:PORT` to wait there for a sender of JSON lines.
-        patience: The stream has ended when nothing came for this long [s]; None to wait for ever.
+        stream: A file that grows, `-` for the standard input, or `tcp://127.0.0.1:PORT` to wait there for a sender of
+            JSON lines.
+        patience: The stream has ended when nothing came for this long [s]; None to wait for ever. The standard input
+            ends when its sender does.
         mapping: How the stream's own columns are to be called.
     """
-    found = _socket_samples(stream, patience) if "://" in stream else _file_samples(Path(stream), patience)
+    if stream == "-":
+        found = _parsed(iter(sys.stdin.readline, ""), "The standard input")
+    else:
+        found = _socket_samples(stream, patience) if "://" in stream else _file_samples(Path(stream), patience)
     return found if mapping is None else (_renamed(sample, mapping) for sample in found)
 
 
 def _file_samples(path: Path, patience: float | None) -> Iterator[Sample | Rejected]:
-    """Rows of a CSV file, those that are appended later too; its first line names the columns."""
+    """Samples of a file, those that are appended later too."""
     if not path.is_file():
         raise FileError(f"There is no file {path} to watch; for a socket write tcp://127.0.0.1:PORT.")
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        names: list[str] | None = None
-        for number, line in enumerate(_lines(file, patience), start=1):
-            if not line.strip():
-                continue
-            cells = next(csv.reader([line]))
-            if names is None:
-                names = [cell.strip(" \t#%") for cell in cells]
-                if "time" not in names:
-                    raise FileError(f"{path.name} has no column 'time': its first line is {line.strip()[:80]!r}.")
-            else:
-                yield _row(names, cells, number)
+        yield from _parsed(_lines(file, patience), path.name)
+
+
+def _parsed(lines: Iterator[str], source: str) -> Iterator[Sample | Rejected]:
+    """Samples of lines: JSON objects, or CSV whose first line names the columns."""
+    objects, names = False, list[str]()
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        objects = objects or (not names and line.lstrip().startswith("{"))
+        if objects:
+            yield _object(line, number)
+            continue
+        cells = next(csv.reader([line]))
+        if names:
+            yield _row(names, cells, number)
+        else:
+            names = [cell.strip(" \t#%") for cell in cells]
+            if "time" not in names:
+                raise FileError(f"{source} has no column 'time': its first line is {line.strip()[:80]!r}.")
 
 
 def _lines(file: IO[str], patience: float | None) -> Iterator[str]:
@@ -73,7 +88,11 @@ def _lines(file: IO[str], patience: float | None) -> Iterator[str]:
 
 def _socket_samples(address: str, patience: float | None) -> Iterator[Sample | Rejected]:
     """JSON lines from the first sender that connects; the stream ends when it hangs up."""
-    with socket.create_server(_address(address)) as server:
+    try:
+        listening = socket.create_server(_address(address))
+    except OSError as error:
+        raise TruesimError(f"Nothing can be heard at {address}: {error.strerror}; give another port.") from None
+    with listening as server:
         server.settimeout(patience)
         try:
             sender, _ = server.accept()
