@@ -20,8 +20,8 @@ from truesim.cli.calibrate import WORDS
 from truesim.cli.progress import Counting
 from truesim.identify.fit import solve_problem
 from truesim.identify.journal import Journal, fingerprint
-from truesim.identify.posterior import Calibration, calibrated
-from truesim.identify.posterior.calibration import QUICK, SCHEMA
+from truesim.identify.posterior import Calibration
+from truesim.identify.posterior.calibration import QUICK, SCHEMA, calibrated
 from truesim.report.pictures import Picture, write_pictures
 from truesim.report.posterior_figures import calibration_figure
 

@@ -17,8 +17,8 @@ from truesim.cli.progress import Counting
 from truesim.core.errors import FileError, TruesimError, unknown_name
 from truesim.identify.folder import read_fit, values_in
 from truesim.identify.journal import Journal, fingerprint
-from truesim.identify.posterior import Calibration, calibrated, laplace
-from truesim.identify.posterior.calibration import KINDS, SCHEMA
+from truesim.identify.posterior import Calibration, laplace
+from truesim.identify.posterior.calibration import KINDS, SCHEMA, calibrated
 from truesim.report.pictures import Picture, write_pictures
 from truesim.report.posterior_figures import MOST, calibration_figure
 

@@ -1,7 +1,7 @@
 """Posteriors: what logs leave possible, behind one interface (`sample`, `log_density`, `intervals`)."""
 
 from truesim.identify.posterior.basins import basins, basins_posterior, weighed
-from truesim.identify.posterior.calibration import Calibration, Repeat, calibrated, repeats
+from truesim.identify.posterior.calibration import Calibration, Repeat, repeats
 from truesim.identify.posterior.gaussians import Posterior
 from truesim.identify.posterior.kernels import Kernels
 from truesim.identify.posterior.laplace import laplace, laplace_of
@@ -25,7 +25,6 @@ __all__ = [
     "Trajectories",
     "basins",
     "basins_posterior",
-    "calibrated",
     "laplace",
     "laplace_of",
     "mixture",

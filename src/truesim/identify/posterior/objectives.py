@@ -80,9 +80,9 @@ class AbstractObjective(eqx.Module):
 
 
 class Published(AbstractObjective):
-    """The expected loss of Gumbel-softmax samples (Heiden, Millard and Sukhatme, Real2Sim, section IV), by Adam.
+    """The expected loss of Gumbel-softmax samples (Heiden, Millard and Sukhatme, Real2Sim, section IV).
 
-    Steps are in the units of the coordinates, so that means do not come to rest where spreads vanish.
+    Steps are Adam's, in the units of the coordinates, so that means do not come to rest where spreads vanish.
     """
 
     count: int = 32
