@@ -19,6 +19,7 @@ from truesim.formats import load
 from truesim.identify.design import Choices, Designer, Limits, Plan
 from truesim.identify.design.criterion import CRITERIA
 from truesim.identify.design.prior import fitted_information, fitted_noise, fitted_values
+from truesim.identify.design.search import STIFFNESS
 from truesim.identify.folder import read_fit
 
 FULL = 0.9
@@ -51,7 +52,7 @@ def design(
     ] = None,
     rate: Annotated[float, typer.Option(help="Commands and readings a second.")] = 200.0,
     criterion: Annotated[str, typer.Option(help=f"{' or '.join(CRITERIA)} (D-optimal).")] = "intervals",
-    starts: Annotated[int, typer.Option(help="Starts of the search.")] = 2,
+    starts: Annotated[int, typer.Option(help="Random starts, of which the best goes on.")] = 2,
     iterations: Annotated[int, typer.Option(help="Iterations of each stage of a search.")] = 60,
     seed: Seed = 0,
     force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
@@ -103,12 +104,9 @@ def _searched(designer: Designer) -> Plan:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("compiling the simulation and its derivatives", total=None)
-        best = np.inf
 
-        def seen(start: int, cost: float) -> None:
-            nonlocal best
-            best = min(best, cost)
-            text = f"start {start + 1} of {designer.choices.starts}, intervals so far x {np.exp(cost - first):.3f}"
+        def seen(stage: int, cost: float) -> None:
+            text = f"stage {stage + 1} of {len(STIFFNESS)}, intervals so far x {np.exp(cost - first):.3g}"
             progress.update(task, description=text)
 
         first = designer.cost_at_rest()

@@ -2,7 +2,6 @@
 
 import dataclasses
 import fnmatch
-import functools
 from collections.abc import Callable, Mapping, Sequence
 
 import jax
@@ -32,7 +31,7 @@ COARSEST = 5e-3
 """Longest step of the simulator in a search [s]."""
 NEAR = 0.9
 """A start that uses more of a position's range is moved to its middle."""
-SHRINK, TRIES = 0.97, 60
+SHRINK, TRIES = 0.997, 600
 """Factor by which a motion that passes a limit is made smaller, again and again."""
 
 
@@ -131,18 +130,15 @@ class Designer:
         raise TruesimError("No motion stays within the limits: even a small one around the start passes them.")
 
     def search(self, watch: Callable[[int, float], None] | None = None) -> Plan:
-        """The best plan of several starts.
+        """The best plan that a search finds.
 
         Args:
-            watch: Called with the number of the start and the cost, after every evaluation.
+            watch: Called with the number of the stage and the cost, after every evaluation.
         """
         experiment = dataclasses.replace(self._experiment, reach=reach(self._experiment))
-        plans = []
-        for k, first in enumerate(starts(experiment, self.choices.starts, np.random.default_rng(self.choices.seed))):
-            seen = None if watch is None else functools.partial(watch, k)
-            found = search(experiment, first, self.choices.iterations, seen)
-            plans.append(self.plan(self.within(experiment.commands(found))))
-        return min(plans, key=lambda plan: plan.spread)
+        first = starts(experiment, self.choices.starts, np.random.default_rng(self.choices.seed))
+        found = search(experiment, first, self.choices.iterations, watch)
+        return self.plan(self.within(experiment.commands(found)))
 
     def _expected(self, covariance: Float[np.ndarray, "size size"]) -> tuple[Expected, ...]:
         with jax.enable_x64(True):
@@ -180,7 +176,7 @@ def design(
         limits: What the motion has to respect.
         choices: Duration, rate, noise and how to search.
         prior: Information on the coordinates of the parameters, beside the vague one.
-        watch: Called with the number of the start and the cost, after every evaluation.
+        watch: Called with the number of the stage and the cost, after every evaluation.
     """
     return Designer(model, free, limits, choices, prior).search(watch)
 

@@ -21,7 +21,7 @@ class Choices:
     """How long it lasts [s]."""
     rate: float = 200.0
     """Commands and readings a second [Hz]."""
-    spacing: float = 0.1
+    spacing: float = 0.06
     """Distance of the splines' knots [s]."""
     noise: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """Standard deviation of readings by channel, such as `qpos/elbow` [SI units]."""
@@ -30,9 +30,9 @@ class Choices:
     criterion: str = "intervals"
     """`intervals`, or `volume` for D-optimality."""
     starts: int = 2
-    """Random starts of the search."""
+    """Random starts, of which the best after the first stage of the search goes on."""
     iterations: int = 60
-    """Iterations of each of the three stages of a search."""
+    """Iterations of each of the eight stages of a search."""
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -1,7 +1,13 @@
-"""The search for the best motion: quasi-Newton steps on the coefficients of splines, with limits that harden."""
+"""The search for the best motion: quasi-Newton steps on the coefficients of splines, within limits.
+
+Limits g(x) <= 0 are held by an augmented Lagrangian (Nocedal & Wright, chapter 17): each stage minimises
+criterion + mean over samples of sum (max(m + r g, 0)^2 - m^2) / (2 r), then m <- max(m + r g, 0). Unlike a penalty
+alone this comes as close to the limits as is asked without becoming stiff, and the best motions are at their limits
+most of the time.
+"""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.optimize import minimize
@@ -12,10 +18,14 @@ from truesim.identify.design.criterion import CRITERIA
 from truesim.identify.design.limits import Limits
 from truesim.identify.design.sensitivity import Sensed, Sensitivities
 
-HARD = (30.0, 300.0, 3000.0)
-"""Weight of what lies beyond the limits, stage by stage."""
-MARGIN = 0.03
-"""Part of the limits that is kept in reserve."""
+FULL = 0.997
+"""Part of the limits that may be used; the rest is for the difference between smooth friction and the robot's own."""
+STIFFNESS = (60.0, 120.0, 240.0, 480.0, 960.0, 960.0, 960.0, 960.0)
+"""Of the limits, r, stage by stage."""
+MEMORY = 50
+"""Steps of which the quasi-Newton method keeps the curvature."""
+SLOW = 2.0
+"""How much a change that lasts counts in the search's coordinates, beside one of a single knot."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,46 +56,103 @@ class Experiment:
         weights = np.tile(self.information, len(sensed.J))
         return self.prior + (J * weights[:, None]).T @ J
 
-    def cost(self, coefficients: Float[np.ndarray, "splines nu"], hard: float) -> tuple[float, np.ndarray]:
-        """The criterion plus what lies beyond the limits, and its gradient."""
+    def beyond(self, coefficients: Float[np.ndarray, "splines nu"]) -> Float[np.ndarray, "samples quantities"]:
+        """How far each limit is passed, in parts of it; negative within."""
+        motion = self.sensitivities.motions(self.commands(coefficients)[None])[0]
+        return np.abs(self.limits.usage(motion)) - FULL
+
+    def cost(
+        self,
+        coefficients: Float[np.ndarray, "splines nu"],
+        multipliers: Float[np.ndarray, "samples quantities"],
+        stiffness: float,
+    ) -> tuple[float, np.ndarray]:
+        """The criterion with the terms of the limits, and its gradient."""
         commands = self.commands(coefficients)
         sensed = self.sensitivities.sensed(commands)
         if not (np.isfinite(sensed.J).all() and np.isfinite(sensed.motion).all()):
             return 1e6, np.zeros_like(coefficients)
         score = CRITERIA[self.criterion](self.fisher(sensed))
         usage = self.limits.usage(sensed.motion)
-        beyond = np.sign(usage) * np.maximum(np.abs(usage) - (1 - MARGIN), 0.0)
-        penalty = hard * float(np.sum(beyond**2)) / len(usage)
-        pull = 2 * hard / len(usage) * beyond * self.limits.slope
+        force = np.maximum(multipliers + stiffness * (np.abs(usage) - FULL), 0.0)
+        penalty = float(np.sum(force**2 - multipliers**2)) / (2 * stiffness * len(usage))
+        pull = force / len(usage) * np.sign(usage) * self.limits.slope
         weights = 2 * (self.information[:, None] * sensed.J) @ score.slope
         slope = self.basis.T @ self.sensitivities.gradient(commands, weights, pull) * self.reach
         return score.value + penalty, slope
 
 
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """Where a search is."""
+
+    coefficients: Float[np.ndarray, "splines nu"]
+    multipliers: Float[np.ndarray, "samples quantities"]
+    cost: float = np.inf
+
+    @classmethod
+    def at(cls, experiment: Experiment, coefficients: Float[np.ndarray, "splines nu"]) -> "Point":
+        """A start, at which no limit pushes yet."""
+        return cls(coefficients, np.zeros((len(experiment.basis), len(experiment.limits.names))))
+
+
 def search(
     experiment: Experiment,
-    start: Float[np.ndarray, "splines nu"],
+    starts: Sequence[Float[np.ndarray, "splines nu"]],
     iterations: int,
-    seen: Callable[[float], None] | None = None,
+    seen: Callable[[int, float], None] | None = None,
 ) -> Float[np.ndarray, "splines nu"]:
-    """The best coefficients near a start.
+    """The best coefficients: every start gets the first stage, the best of them the others.
 
     Args:
         experiment: What is improved.
-        start: Coefficients to begin with.
+        starts: Coefficients to begin with.
         iterations: Of each stage.
-        seen: Called with every cost.
+        seen: Called with the number of the stage and every cost.
     """
-    best = start
-    for hard in HARD:
 
-        def cost(x: np.ndarray, hard: float = hard) -> tuple[float, np.ndarray]:
-            value, slope = experiment.cost(x.reshape(start.shape), hard)
-            if seen is not None:
-                seen(value)
-            return value, slope.ravel()
+    def improved(point: Point, stage: int) -> Point:
+        watch = None if seen is None else lambda cost: seen(stage, cost)
+        return _improved(experiment, point, STIFFNESS[stage], iterations, watch)
 
-        with threadpool_limits(1):
-            found = minimize(cost, best.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": iterations})
-        best = found.x.reshape(start.shape)
-    return best
+    best = min((improved(Point.at(experiment, start), 0) for start in starts), key=lambda point: point.cost)
+    for stage in range(1, len(STIFFNESS)):
+        best = improved(best, stage)
+    return best.coefficients
+
+
+def _improved(
+    experiment: Experiment,
+    point: Point,
+    stiffness: float,
+    iterations: int,
+    seen: Callable[[float], None] | None,
+) -> Point:
+    """One stage of the augmented Lagrangian."""
+    shape, to = point.coefficients.shape, _coordinates(len(point.coefficients))
+
+    def cost(x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = experiment.cost(to @ x.reshape(shape), point.multipliers, stiffness)
+        if seen is not None:
+            seen(value)
+        return value, (to.T @ slope).ravel()
+
+    first = np.linalg.solve(to, point.coefficients)
+    options = {"maxiter": iterations, "maxcor": MEMORY}
+    with threadpool_limits(1):
+        found = minimize(cost, first.ravel(), jac=True, method="L-BFGS-B", options=options)
+    coefficients = to @ found.x.reshape(shape)
+    multipliers = np.maximum(point.multipliers + stiffness * experiment.beyond(coefficients), 0.0)
+    return Point(coefficients, multipliers, float(found.fun))
+
+
+def _coordinates(n: int) -> Float[np.ndarray, "n n"]:
+    """Coefficients by the coordinates of the search, in which slow changes are not harder to make than fast ones.
+
+    Coefficients that are sums of steps, which end where they began, reach far postures easily; the coefficients
+    themselves do so only with many of them moving together. This is the square root of the mean of both metrics.
+    """
+    steps = np.tril(np.ones((n, n))) - np.outer(np.arange(1, n + 1) / (n + 1), np.ones(n))
+    metric = steps @ steps.T
+    values, vectors = np.linalg.eigh(np.eye(n) + SLOW * n / np.trace(metric) * metric)
+    return vectors * np.sqrt(values) @ vectors.T

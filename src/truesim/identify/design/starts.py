@@ -1,7 +1,9 @@
 """Where a search begins: random motions, of which those that tell most are taken.
 
-Half of the candidates swing around rest, fast or slow. The others swing around another posture, to which the robot goes
-first and from which it returns at the end: what gravity tells differs most between postures.
+Most information is at the limits, so that a search ends in the arrangement of moves with which it began. Half of the
+candidates have an arrangement that tells much of any robot: each joint alternates between moves at full speed, which
+tell of damping, and pauses in which it creeps to and fro, which tell of dry friction and gravity; what is between them
+tells of inertia. The others swing at random, fast or slow.
 """
 
 import numpy as np
@@ -10,23 +12,27 @@ from truesim.core.typing import Float
 from truesim.identify.design.criterion import CRITERIA
 from truesim.identify.design.search import Experiment
 
-CANDIDATES = 12
+CANDIDATES = 24
 """Candidates for each start that is asked for."""
 SMOOTH = (0, 1, 2, 4)
 """Widths over which noise is smoothed, in knots."""
-RISE = 0.25
-"""Part of the time in which a posture is reached, and left again."""
+MOVE = (5.0, 15.0)
+"""How long a move or a pause lasts, in knots."""
+TURN = 7.0
+"""How long a joint creeps one way, in knots."""
+CREEP = 0.05
+"""Speed in pauses, in parts of that of moves."""
 SMALL = 1e-3
 """Size of probes."""
-SCALES = 0.8 ** np.arange(16)
+SCALES = 1.3 * 0.94 ** np.arange(32)
 
 
-def reach(experiment: Experiment, shape: Float[np.ndarray, "splines"] | None = None) -> Float[np.ndarray, "nu"]:
+def reach(experiment: Experiment, shapes: Float[np.ndarray, "splines nu"] | None = None) -> Float[np.ndarray, "nu"]:
     """Size of a motion of each control alone, by default of a single spline, that would use some limit in full."""
     n, nu = experiment.basis.shape[1], len(experiment.rest)
-    form = experiment.basis @ (np.eye(n)[n // 2] if shape is None else shape)
+    forms = experiment.basis @ (np.tile(np.eye(n)[n // 2], (nu, 1)).T if shapes is None else shapes)
     probes = np.concatenate([np.zeros((1, nu)), SMALL * np.eye(nu)])
-    commands = experiment.rest + form[None, :, None] * probes[:, None]
+    commands = experiment.rest + forms * probes[:, None]
     usage = experiment.limits.usage(experiment.sensitivities.motions(commands))
     rate = np.abs(usage[1:] - usage[:1]).max(axis=1) / SMALL
     room = np.maximum(1 - np.abs(usage[0]).max(axis=0), 0.05)
@@ -36,15 +42,12 @@ def reach(experiment: Experiment, shape: Float[np.ndarray, "splines"] | None = N
 def starts(experiment: Experiment, count: int, rng: np.random.Generator) -> list[Float[np.ndarray, "splines nu"]]:
     """The best of many random motions, all within the limits."""
     n, nu = experiment.basis.shape[1], len(experiment.rest)
-    at = (np.arange(n) + 0.5) / n
-    posture = _smoothstep(np.minimum(at, 1 - at) / RISE)
-    far = reach(experiment, posture) / experiment.reach
     candidates = []
     for k in range(CANDIDATES * count):
-        swing = _smoothed(rng.normal(size=(n, nu)), SMOOTH[k % len(SMOOTH)])
-        swing = swing * fitting(experiment, swing) * rng.uniform(0.3, 1.0)
-        around = posture[:, None] * far * rng.uniform(-0.9, 0.9, nu) * (k % 2)
-        candidates.append((swing + around) * fitting(experiment, swing + around))
+        noise = _smoothed(rng.normal(size=(n, nu)), SMOOTH[k // 2 % len(SMOOTH)])
+        shapes = np.stack([_moves(n, rng) for _ in range(nu)], axis=1) if k % 2 else noise
+        candidate = shapes * reach(experiment, shapes) / experiment.reach
+        candidates.append(candidate * fitting(experiment, candidate))
     return sorted(candidates, key=lambda c: _value(experiment, c))[:count]
 
 
@@ -61,14 +64,28 @@ def _value(experiment: Experiment, coefficients: np.ndarray) -> float:
     return CRITERIA[experiment.criterion](experiment.fisher(sensed)).value if np.isfinite(sensed.J).all() else np.inf
 
 
+def _moves(n: int, rng: np.random.Generator) -> Float[np.ndarray, "splines"]:
+    """Positions at the knots of moves and pauses in turn, that end where they began."""
+    speed, now, far = np.zeros(n), 0.0, rng.uniform(0.1, 0.4) * n
+    moving, where, way = rng.random() < 0.5, 0.0, rng.choice((-1.0, 1.0))
+    knots = np.arange(n)
+    while now < n:
+        length = rng.uniform(*MOVE)
+        within = (knots >= now) & (knots < now + length)
+        if moving:
+            way = -np.sign(where) if abs(where + way * length) > far else way
+            speed[within], where = way, where + way * length
+            way = rng.choice((-1.0, 1.0))
+        else:
+            speed[within] = CREEP * np.where((knots - now) // TURN % 2, 1.0, -1.0)[within]
+        moving, now = not moving, now + length
+    position = np.cumsum(speed)
+    return position - position[-1] * (knots + 1) / n
+
+
 def _smoothed(noise: Float[np.ndarray, "splines nu"], width: int) -> Float[np.ndarray, "splines nu"]:
     if not width:
         return noise
     distance = np.arange(len(noise))[:, None] - np.arange(len(noise))
     kernel = np.exp(-0.5 * (distance / width) ** 2)
     return kernel @ noise / np.sqrt((kernel**2).sum(axis=1))[:, None]
-
-
-def _smoothstep(x: np.ndarray) -> np.ndarray:
-    x = np.clip(x, 0.0, 1.0)
-    return x**2 * (3 - 2 * x)
