@@ -4,6 +4,7 @@ import gc
 import os
 import resource
 import time
+import weakref
 
 import equinox as eqx
 import jax
@@ -196,5 +197,7 @@ def test_kernels_that_are_collected_as_garbage():
         kernel = native.compile(lambda x, k=k: jnp.sin(x) * k, np.zeros(3))
         cycle = [kernel]
         cycle.append(cycle)
+        held = weakref.ref(kernel)
         del kernel, cycle
         gc.collect()
+        assert held() is None

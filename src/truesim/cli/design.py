@@ -1,15 +1,14 @@
 """`truesim design`: the motion that tells most about what is uncertain."""
 
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from truesim.cli import design_options as given
 from truesim.cli.arguments import Robot
 from truesim.cli.fit_options import Channel, Free, Seed
 from truesim.cli.pairs import named_numbers, pairs
@@ -17,7 +16,6 @@ from truesim.core.errors import TruesimError
 from truesim.data import write_log
 from truesim.formats import load
 from truesim.identify.design import Choices, Designer, Limits, Plan
-from truesim.identify.design.criterion import CRITERIA
 from truesim.identify.design.prior import fitted_information, fitted_noise, fitted_values
 from truesim.identify.design.search import STIFFNESS
 from truesim.identify.folder import read_fit
@@ -29,33 +27,20 @@ FULL = 0.9
 def design(
     robot: Robot,
     free: Free,
-    seconds: Annotated[float, typer.Option(help="How long the motion lasts, in s.", show_default=False)],
-    out: Annotated[Path, typer.Option(help="Where to write the commands (CSV).")] = Path("excitation.csv"),
-    speed: Annotated[
-        list[str] | None,
-        typer.Option(help="Highest speed in rad/s or m/s, of all joints or of some.", metavar="[JOINT=]VALUE…"),
-    ] = None,
-    force_limit: Annotated[
-        list[str] | None,
-        typer.Option("--torque", help="Highest torque or force of actuators.", metavar="[ACTUATOR=]VALUE…"),
-    ] = None,
-    position: Annotated[
-        list[str] | None, typer.Option("--range", help="Range of joints in rad or m.", metavar="JOINT=LOW:HIGH…")
-    ] = None,
-    noise: Annotated[
-        list[str] | None,
-        typer.Option(help="Standard deviation of readings, 0.001 if not given.", metavar="[CHANNEL=]VALUE…"),
-    ] = None,
+    seconds: given.Duration,
+    out: given.Out = Path("excitation.csv"),
+    speed: given.Speed = None,
+    force_limit: given.Torque = None,
+    position: given.Range = None,
+    noise: given.Noise = None,
     channel: Channel = None,
-    fit: Annotated[
-        Path | None, typer.Option(help="Folder of an earlier fit: its values, intervals and noise.", metavar="DIR")
-    ] = None,
-    rate: Annotated[float, typer.Option(help="Commands and readings a second.")] = 200.0,
-    criterion: Annotated[str, typer.Option(help=f"{' or '.join(CRITERIA)} (D-optimal).")] = "intervals",
-    starts: Annotated[int, typer.Option(help="Random starts, of which the best goes on.")] = 2,
-    iterations: Annotated[int, typer.Option(help="Iterations of each stage of a search.")] = 60,
+    fit: given.FitFolder = None,
+    rate: given.Rate = 200.0,
+    criterion: given.Criterion = "intervals",
+    starts: given.Starts = 2,
+    iterations: given.Iterations = 60,
     seed: Seed = 0,
-    force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
+    force: given.Force = False,
 ) -> None:
     """Find the motion of ROBOT that tells most about what is uncertain, within its limits, and write its commands.
 
