@@ -13,11 +13,6 @@ FILES = sorted(SOURCE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text()) for path in FILES}
 
 LINES_PER_FILE, LINES_PER_FUNCTION, ARGUMENTS, NAMES_AT_ROOT = 350, 60, 7, 20
-EXCEPTIONS: dict[str, int] = {
-    "cli/identify.py:identify": 66,  # a line for every option as an argument
-    "cli/watch.py:watch": 66,  # the same
-}
-"""Raised limits of lines, `path` or `path:function` to number, each with its reason on the same line."""
 MORE_ARGUMENTS = {
     "cli/simulate.py:simulate": 13,  # every option of a command is an argument of its function
     "cli/identify.py:identify": 32,  # the same
@@ -56,11 +51,11 @@ def test_imports_point_down():
 def test_sizes(path):
     """A file, a function and an argument list stay small enough to be read at once."""
     lines = len(path.read_text().splitlines())
-    assert lines <= EXCEPTIONS.get(name(path), LINES_PER_FILE), f"{lines} lines"
+    assert lines <= LINES_PER_FILE, f"{lines} lines"
     for function in functions(path):
         key = f"{name(path)}:{function.name}"
         length = function.end_lineno - function.lineno + 1
-        assert length <= EXCEPTIONS.get(key, LINES_PER_FUNCTION), f"{key} has {length} lines"
+        assert length <= LINES_PER_FUNCTION, f"{key} has {length} lines"
         arguments = function.args.posonlyargs + function.args.args + function.args.kwonlyargs
         count = len([argument for argument in arguments if argument.arg not in ("self", "cls")])
         assert count <= MORE_ARGUMENTS.get(key, ARGUMENTS), f"{key} takes {count} arguments"

@@ -85,8 +85,7 @@ def identify(
         "optimizer": optimiser,
         **search_options(search, engine, workers, (seconds, solves, cost)),
         "per_log": None if per_log is None else dict(read_per_log(per_log)),
-        "mapping": None if mapping is None else str(mapping),
-        "floating_base": floating_base or None,
+        **{"mapping": None if mapping is None else str(mapping), "floating_base": floating_base or None},
     }
     request = Request(str(robot), tuple(map(str, logs)), tuple(free or ()), tuple(map(str, holdout or [])), options)
     asked = Asked(request, out, resumable(out, request, force))

@@ -1,17 +1,17 @@
 """`truesim watch`: parameters of a robot while it runs, and sudden changes of them."""
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import typer
 from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from truesim.cli import watch_options as given
 from truesim.cli.arguments import FloatingBase, Mapping, Robot
 from truesim.cli.fit_options import Bounds, Channel, Free, Prior, Tie
 from truesim.cli.pairs import pairs
@@ -19,7 +19,7 @@ from truesim.core.errors import TruesimError
 from truesim.data import read_mapping
 from truesim.formats import load
 from truesim.identify.build import Options
-from truesim.identify.online import Change, Rejected, Update, Watcher, WatchFolder, Watching, samples
+from truesim.identify.online import Change, Rejected, Sample, Update, Watcher, WatchFolder, Watching, samples
 
 SHOWN = 20
 """Parameters that are shown at once."""
@@ -33,36 +33,21 @@ COMPLAINTS = 5
 
 def watch(
     robot: Robot,
-    stream: Annotated[
-        str,
-        typer.Argument(
-            help="File that grows (CSV, JSON lines), - for the standard input, or tcp://127.0.0.1:PORT to wait there.",
-            metavar="STREAM",
-            show_default=False,
-        ),
-    ],
+    stream: given.Stream,
     free: Free,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(help="Free parameters that may change suddenly; all of them if not given.", metavar="PATTERN…"),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for estimates.csv, changes.jsonl, the robot, and what is needed to go on."),
-    ] = None,
-    first: Annotated[float, typer.Option(help="What is fitted as a whole at first, in s.")] = 2.0,
-    memory: Annotated[float, typer.Option(help="Time in which what is known fades, in s; 'inf' for never.")] = 60.0,
-    between_alarms: Annotated[float, typer.Option(help="Mean time between false alarms, in s.")] = 86400.0,
-    patience: Annotated[
-        float | None, typer.Option(help="End when nothing came for this long, in s; wait for ever if not given.")
-    ] = None,
+    changes: given.Changes = None,
+    out: given.Out = None,
+    first: given.First = 2.0,
+    memory: given.Memory = 60.0,
+    between_alarms: given.BetweenAlarms = 86400.0,
+    patience: given.Patience = None,
     mapping: Mapping = None,
     tie: Tie = None,
     bounds: Bounds = None,
     prior: Prior = None,
     channel: Channel = None,
     floating_base: FloatingBase = False,
-    force: Annotated[bool, typer.Option("--force", help="Begin anew, and write over what is in the folder.")] = False,
+    force: given.Force = False,
 ) -> None:
     """Follow ROBOT while it runs: parameters with 95 % intervals as samples arrive, and sudden changes of them.
 
@@ -97,9 +82,11 @@ def watch(
     screen.summary(out)
 
 
-def _follow(watcher: Watcher, incoming: object, screen: "_Screen", folder: WatchFolder | None) -> None:
+def _follow(
+    watcher: Watcher, incoming: Iterable[Sample | Rejected], screen: "_Screen", folder: WatchFolder | None
+) -> None:
     seen, kept = watcher.time, time.monotonic()
-    for sample in incoming:  # type: ignore[attr-defined]
+    for sample in incoming:
         if not isinstance(sample, Rejected) and sample.get("time", np.inf) <= seen:
             continue  # an earlier run has seen it
         found = watcher.feed(sample)
