@@ -74,7 +74,7 @@ class Designer:
         self._state = State.at_rest(model, jnp.asarray(_start(model, self.limits)))
         self.rest = _holding(model, self._state)
         simulator = Simulator.of(model, timestep=step / substeps)
-        self.sensitivities = Sensitivities(simulator, self.parameters, chosen, self._state, substeps)
+        self.sensitivities = Sensitivities(simulator, self.parameters, chosen, self._state, substeps, choices.threads)
         finer = max(1, int(np.ceil(step / own - 0.01)))
         self._exact, self._finer = Simulator.of(model, timestep=step / finer), finer
         size = self.parameters.size

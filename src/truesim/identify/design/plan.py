@@ -1,6 +1,7 @@
 """The plan of an experiment: what is asked for, and the motion that was found."""
 
 import dataclasses
+import os
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -34,11 +35,13 @@ class Choices:
     iterations: int = 60
     """Iterations of each of the eight stages of a search."""
     seed: int = 0
+    threads: int = os.cpu_count() or 1
+    """Over which the parameters are split; the result does not depend on it."""
 
     def __post_init__(self) -> None:
         if self.criterion not in CRITERIA:
             raise unknown_name("criterion", self.criterion, CRITERIA)
-        for name in ("seconds", "rate", "spacing", "starts", "iterations"):
+        for name in ("seconds", "rate", "spacing", "starts", "iterations", "threads"):
             if not getattr(self, name) > 0:
                 raise TruesimError(f"{name} is {getattr(self, name):g}; it must be positive.")
 

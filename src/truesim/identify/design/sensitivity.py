@@ -46,6 +46,7 @@ class Sensitivities:
         channels: Sequence[Channel],
         state: State,
         substeps: int = 1,
+        threads: int = 1,
     ):
         """Compiles nothing yet.
 
@@ -55,9 +56,11 @@ class Sensitivities:
             channels: What is read.
             state: Where the motion starts.
             substeps: Steps of the simulator for each sample.
+            threads: Over which lanes are split.
         """
         self._simulator, self._parameters = _smooth(simulator), parameters
         self._channels, self._state, self._substeps = tuple(channels), state, substeps
+        self._threads = threads
         self._kernels: dict[int, tuple[native.Kernel, native.Kernel]] = {}
 
     def sensed(self, commands: Float[np.ndarray, "samples nu"]) -> Sensed:
@@ -109,9 +112,9 @@ class Sensitivities:
 
         e = np.eye(len(start))[0]
         with jax.enable_x64(True):
-            forward = native.compile(along, e, commands)
+            forward = native.compile(along, e, commands, threads=self._threads)
             motion, tangent = forward(e, commands)
-            return forward, native.compile(reverse, e, commands, tangent, motion)
+            return forward, native.compile(reverse, e, commands, tangent, motion, threads=self._threads)
 
     def _run(self, theta: Array, commands: Array) -> tuple[Array, Array]:
         """Positions, velocities and actuator forces, and readings, at the start of every step."""
