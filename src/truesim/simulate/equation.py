@@ -106,7 +106,10 @@ class EquationOfMotion(eqx.Module):
         """Who listens at this state."""
         if self.learned is None:
             return NO_TAP
-        tap = self.learned.listen(self.model, q, self.memory)
+        return self.shown(self.learned.listen(self.model, q, self.memory), q, v)
+
+    def shown(self, tap: Listening, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Listening:
+        """A tap that has been shown this state."""
         tap(POSITION, joint_coordinates(self.model, q))
         tap(VELOCITY, v)
         if tap.wants(BODY_VELOCITY):

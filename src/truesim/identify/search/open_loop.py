@@ -17,8 +17,9 @@ import numpy as np
 from truesim import native
 from truesim.core.errors import TruesimError
 from truesim.core.typing import Array, Float, Int
+from truesim.identify.beliefs import VAGUE
 from truesim.identify.noise import first_noise
-from truesim.identify.problem import VAGUE, Problem
+from truesim.identify.problem import Problem
 from truesim.identify.recording import Recording
 from truesim.identify.search.objective import AbstractLeastSquares, Box, Equations
 from truesim.identify.shooting import Stretch
