@@ -12,9 +12,12 @@ from truesim.identify.evaluate import errors, predictions
 from truesim.identify.kernels import NATIVE
 from truesim.identify.problem import Problem
 from truesim.identify.weights import is_network
+from truesim.model.kinds import BALL, HINGE
 from truesim.simulate import Simulator, State
 from truesim.simulate.augment import ports
 from truesim.simulate.augment.learned import Listener, Network
+from truesim.simulate.augment.memory import PREVIOUS
+from truesim.simulate.backend import Backend
 from truesim.simulate.compiled import compiled
 
 LOGS, SAMPLES = 3, 2000
@@ -115,7 +118,7 @@ def _passed(problem: Problem, simulator: Simulator) -> dict[str, Seen]:
     size = min(SAMPLES, *(len(r.time) for r in problem.recordings))
     motions = [(r.q[:size], r.v[:size], r.command[:size]) for r in problem.recordings[:LOGS]]
     with jax.enable_x64(True):
-        backend = "xla" if problem.trained.size > NATIVE else "native"
+        backend: Backend = "xla" if problem.trained.size > NATIVE else "native"
         found = [compiled(along, *motions[0], backend=backend)(*motion) for motion in motions]
     return jax.tree.map(lambda *x: np.concatenate(x), *found)
 
@@ -133,14 +136,16 @@ def _effect(simulator: Simulator, network: Network, passed: Seen) -> Effect:
     grid = np.linspace(low - BEYOND * (high - low), high + BEYOND * (high - low), GRID)
     some = np.linspace(0, len(x) - 1, min(POINTS, len(x))).astype(int)
     rows = ports.names(simulator, ports.port(network.output))
-    curves = {} if network.head is not None or network.recurrent or network.mode == "scale" else _curves(
-        network, np.median(passed.features, axis=0), (k, grid / scales[k]), int(part)
+    curves = (
+        {}
+        if network.head is not None or network.recurrent or network.mode == "scale"
+        else _curves(network, np.median(passed.features, axis=0), (k, grid / scales[k]), int(part))
     )
     changes = passed.after - passed.before
     return Effect(
         term=float(np.sqrt(np.mean(passed.before**2))),
         change=float(np.sqrt(np.mean(changes**2))),
-        unit=ports.port(network.output).unit,
+        unit=_unit(simulator, network.output, int(part)),
         input=names[k],
         input_unit=units[k],
         seen=(low, high),
@@ -170,16 +175,25 @@ def _inputs(simulator: Simulator, network: Network) -> tuple[list[str], list[str
     """Name, unit and typical size of each feature."""
     names, units, scales = [], [], []
     for name, beside, scale in zip(network.inputs, network.beside, network.scales, strict=True):
-        port = ports.port(name.removeprefix("previous "))
+        port = ports.port(name.removeprefix(PREVIOUS))
         rows: list[str] = [""]
         if network.sharing == "whole":
             known = ports.names(simulator, port)
             rows = [f" of {n}" for n in (known if beside else [known[r] for r in network.rows])]
-        parts = [f"[{c}]" for c in range(port.width)] if port.width > 1 else [""]
+        parts = [f" {c}" for c in port.components] or [""]
         names += [f"{name}{part}{row}" for row in rows for part in parts]
-        units += [port.unit] * (len(rows) * len(parts))
+        units += [_unit(simulator, port.name, c) for _ in rows for c in range(port.width)]
         scales += [scale] * (len(rows) * len(parts))
     return names, units, scales
+
+
+def _unit(simulator: Simulator, name: str, part: int) -> str:
+    """Unit of a component of a port; of those that differ between hinges and slides, the one that this robot has."""
+    port = ports.port(name)
+    units = port.unit.split(", ")
+    unit = units[part * len(units) // port.width]
+    turning = all(kind in (HINGE, BALL) for kind in simulator.model.joints.kinds)
+    return unit.partition("|")[0] if turning else unit.replace("|", " or ")
 
 
 def _explained(x: Float[np.ndarray, "samples"], y: Float[np.ndarray, "samples"]) -> float:

@@ -1,6 +1,6 @@
 """The equation of motion at a held command: what integrators integrate."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -26,6 +26,8 @@ from truesim.simulate.augment.memory import Memory, Seen
 from truesim.simulate.joint_laws import AbstractJointLaw, ConstraintForce, JointConstants
 from truesim.simulate.passive import DAMPING, SPRING, damping_forces, spring_forces
 
+Listening = TypeVar("Listening", bound=Tap)
+"""Any kind of tap."""
 POSITION = Port(
     "joint.position",
     "dofs",
