@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.learned_actuator.machine import RATE, excitation, policy_like, recorded, robot
+from experiments.learned_actuator.machine import KD, KP, RATE, SATURATION, excitation, policy_like, recorded, robot
 from truesim.actuators.forces import actuator_forces
 from truesim.data import Log, motion, prepared
 from truesim.identify.actuators import Training, learn_actuators
@@ -16,6 +16,7 @@ from truesim.simulate import GRU, Lagged, Simulator, State, Trained, record
 
 LAGS = (0.0, 0.0025, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03)
 """[s]"""
+Pair = tuple[float, float]
 TESTS, TEST_SECONDS, WINDOW = 3, 20.0, 0.5
 
 
@@ -26,23 +27,37 @@ def main(quick: bool) -> None:
     logs = [recorded(excitation(seconds / 4, seed), seed, push=0.5) for seed in range(4)]
     tests = [recorded(policy_like(TEST_SECONDS, 100 + k), 100 + k) for k in range(TESTS)]
     networks = {"lagged MLP": Lagged(1 / RATE, LAGS), "GRU": GRU(24, interval=1 / RATE)}
-    ideal = errors(model, tests, None)
-    print(f"{'':28}{'torque MAE [N m]':>18}{'of ideal':>10}{'motion [rad]':>14}{'of ideal':>10}{'CPU [s]':>9}")
-    show("ideal PD", ideal, ideal, 0.0)
+    ideal, bounded = errors(model, tests, None), errors(robot(SATURATION), tests, None)
+    print(f"Commands beyond what the motor can give: {100 * saturated(tests):.0f} % of the test samples.")
+    heads = ("torque MAE [N m]", 18), ("of ideal", 10), ("of bounded", 12), ("motion [rad]", 14), ("of ideal", 10)
+    print(" " * 28 + "".join(f"{head:>{width}}" for head, width in (*heads, ("CPU [s]", 9))))
+    show("ideal PD", ideal, (ideal, bounded), 0.0)
+    show("PD with the motor's bound", bounded, (ideal, bounded), 0.0)
     for kind, network in networks.items():
         for labels, column in (("torque labels", "torque/*"), ("motion only", None)):
             begin = time.process_time()
             trained = learn_actuators(model, logs, network, torque=column, training=training)
-            show(f"{kind}, {labels}", errors(model, tests, trained), ideal, time.process_time() - begin)
+            show(f"{kind}, {labels}", errors(model, tests, trained), (ideal, bounded), time.process_time() - begin)
 
 
-def show(what: str, found: tuple[float, float], ideal: tuple[float, float], cpu: float) -> None:
-    """One row."""
-    parts = [100 * a / b for a, b in zip(found, ideal, strict=True)]
-    print(f"{what:28}{found[0]:18.4f}{parts[0]:8.1f} %{found[1]:14.5f}{parts[1]:8.1f} %{cpu:9.0f}", flush=True)
+def show(what: str, found: Pair, models: tuple[Pair, Pair], cpu: float) -> None:
+    """One row: errors of torque and motion, beside those of an ideal servo and of one that knows the motor's bound."""
+    (torque, motion), (ideal, bounded) = found, models
+    parts = f"{100 * torque / ideal[0]:8.1f} %{100 * torque / bounded[0]:10.1f} %"
+    print(f"{what:28}{torque:18.4f}{parts}{motion:14.5f}{100 * motion / ideal[1]:8.1f} %{cpu:9.0f}", flush=True)
 
 
-def errors(model: Model, tests: list[Log], trained: Trained | None) -> tuple[float, float]:
+def saturated(tests: list[Log]) -> float:
+    """Share of samples at which the servo's law asks for more than the motor's torque."""
+    asked = [
+        KP * (log.column("ctrl/servo") - q) - KD * np.gradient(q, 1 / RATE)
+        for log in tests
+        for q in [log.column("qpos/joint")]
+    ]
+    return float(np.mean(np.abs(np.concatenate(asked)) > SATURATION))
+
+
+def errors(model: Model, tests: list[Log], trained: Trained | None) -> Pair:
     """Mean absolute error of the torque along the measured motion, and of the motion in windows of half a second."""
     pairs = [_errors(model, log, trained) for log in tests]
     return float(np.mean([t for t, _ in pairs])), float(np.mean([q for _, q in pairs]))

@@ -25,17 +25,19 @@ ARM = 0.2
 MASS = GRAVITY / 9.81 / ARM
 OWN = INERTIA - MASS * ARM**2
 """Inertia about the centre of mass [kg m^2]."""
+AMPLE = 12.0
+"""The model's bound of the torque, which the motor does not reach [N m]."""
 ROBOT = f"""
 <mujoco><compiler angle="radian"/><option timestep="{1 / RATE}"><flag contact="disable"/></option><worldbody>
   <body name="link"><joint name="joint" axis="0 1 0"/>
     <inertial pos="0 0 -{ARM}" mass="{MASS}" diaginertia="{OWN} {OWN} .001"/></body></worldbody>
-<actuator><position name="servo" joint="joint" kp="{KP}" kv="{KD}" forcerange="-12 12"/></actuator></mujoco>"""
+<actuator><position name="servo" joint="joint" kp="{KP}" kv="{KD}" forcerange="-BOUND BOUND"/></actuator></mujoco>"""
 """What is known of it: the link, and a servo without flaws."""
 
 
-def robot() -> Model:
-    """The model with an ideal servo."""
-    return loads(ROBOT)
+def robot(bound: float = AMPLE) -> Model:
+    """The model with an ideal servo, up to a bound of its torque [N m]."""
+    return loads(ROBOT.replace("BOUND", f"{bound:g}"))
 
 
 def recorded(target: Float[np.ndarray, "samples"], seed: int, push: float = 0.0) -> Log:

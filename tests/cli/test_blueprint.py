@@ -1,18 +1,22 @@
 """Networks on the command line: ports, training, going on after a kill, prediction."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 from experiments.neural_damping.__main__ import ROBOT, recorded
 
+from tests.identify.suggest.planted import POLE
+from tests.identify.suggest.planted import recorded as recorded_pole
 from truesim.cli.evaluate import evaluate
 from truesim.cli.identify import identify
 from truesim.cli.inspect import inspect
 from truesim.cli.simulate import simulate
 from truesim.core.errors import TruesimError
 from truesim.data import write_log
-from truesim.identify import checkpoint
+from truesim.identify import adam, checkpoint
+from truesim.identify.fit import solve_problem
 from truesim.identify.folder import read_fit
 
 RULE = """
@@ -70,6 +74,46 @@ def test_training_goes_on_after_a_kill_and_serves_prediction(files, tmp_path, mo
     assert max(e["median"] for e in errors.values()) < 0.02
     simulate(out, 0.1, tmp_path / "motion.csv")
     assert len(np.loadtxt(tmp_path / "motion.csv", delimiter=",", skiprows=1)) == 51
+
+
+def test_many_weights_are_trained_shown_and_go_on_after_a_kill(files, tmp_path, monkeypatch, capsys):
+    """With logs to validate on and a curriculum; the second run begins where the first was killed."""
+    robot, _, blueprint = files
+    robot.write_text(POLE)
+    logs = [tmp_path / f"run{seed}.csv" for seed in range(2)]
+    for seed, path in enumerate(logs):
+        motion = recorded_pole(POLE.replace(".02", ".1"), seed, seconds=1.5)
+        write_log(path, {"time": motion.time, **motion.columns})
+    blueprint.write_text(RULE.replace("hidden = [], bias = false", "hidden = [14, 14]"))
+    out = tmp_path / "fit"
+    monkeypatch.setattr(checkpoint.Checkpoint.__init__, "__defaults__", (0.0,))
+    monkeypatch.setattr(adam, "MANY_STEPS", 2)
+    began = []
+
+    def solved(problem, settings, watch, theta=None, judge=None):
+        began.append(theta)
+        return solve_problem(problem, dataclasses.replace(settings, iterations=3), watch, theta, judge)
+
+    monkeypatch.setattr("truesim.cli.identify.solve_problem", solved)
+    with monkeypatch.context() as killed:
+        killed.setattr("truesim.cli.identify.conclude", _die)
+        with pytest.raises(SystemExit):
+            identify(robot, logs[:1], out, blueprint=blueprint, validate=logs[1:], horizon=[0.1])
+    with np.load(out / checkpoint.FILE) as kept:
+        reached = kept["theta"]
+    identify(robot, logs[:1], out, blueprint=blueprint, validate=logs[1:], horizon=[0.1])
+    shown = capsys.readouterr()
+    assert "253 unknowns" in shown.err
+    assert "iteration 1, cost" in shown.err
+    assert "Going on" in shown.err
+    assert began[0] is None
+    np.testing.assert_array_equal(began[1], reached)
+    (network,) = read_fit(out)["networks"]
+    assert network["weights"] == 253
+    evaluate(out, logs[1:], as_json=True)
+    assert "qpos/hinge" in json.loads(capsys.readouterr().out)
+    with pytest.raises(TruesimError, match="253 weights are too many"):
+        identify(robot, logs[:1], tmp_path / "other", blueprint=blueprint, optimiser="lm")
 
 
 def _die(*args):

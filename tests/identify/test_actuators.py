@@ -80,6 +80,28 @@ def test_the_motor_bounds_the_network():
     assert np.abs(np.asarray(applied)).max() == pytest.approx(8.0)
 
 
+def test_it_drops_into_any_robot(tmp_path):
+    """From files, with its lags, into a robot of two servos: each is driven as the one that it was learned from."""
+    model = loads(TEXT.format(20, 8, 8))
+    write_networks(learn_actuators(model, [logged(0, 6.0)], LAGGED, training=Training(epochs=1)), tmp_path)
+    trained = read_networks(tmp_path)
+    assert trained.rules[0].network == LAGGED
+    body = """<body name="{0}" pos="0 {1} 0"><joint name="{0}" axis="0 1 0"/>
+      <inertial pos="0 0 -.2" mass="1" diaginertia=".02 .02 .001"/></body>"""
+    servo = '<position name="{0}" joint="{0}" kp="20" kv="1" forcerange="-8 8"/>'
+    pair = loads(
+        f"""<mujoco><option timestep="0.0025"/><worldbody>{body.format("a", 0)}{body.format("b", 1)}</worldbody>
+        <actuator>{servo.format("a")}{servo.format("b")}</actuator></mujoco>"""
+    )
+    command = np.random.default_rng(0).normal(size=(40, 2))
+    with jax.enable_x64(True):
+        both = record(Simulator.of(pair, blueprint=trained), State.at_rest(pair), jnp.asarray(command)).q
+        alone = Simulator.of(model, blueprint=trained)
+        for k in range(2):
+            one = record(alone, State.at_rest(model), jnp.asarray(command[:, [k]])).q
+            np.testing.assert_allclose(both[:, k], one[:, 0], atol=1e-9)
+
+
 def test_the_past_begins_as_the_present():
     """Before its first step a lagged network has seen what it sees then: no kick at the start."""
     with jax.enable_x64(True):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.identify.recorded import arm_log
+from truesim.identify.layout import Nodes
 from truesim.identify.levenberg_marquardt import reduced
 from truesim.identify.normal import Weights, cost, huber_weights, normal, point
-from truesim.identify.problem import Nodes
 
 STEP = 1e-5
 HUBER = 2.0

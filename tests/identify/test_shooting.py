@@ -8,7 +8,7 @@ import pytest
 from tests.identify.recorded import record
 from tests.robots import robot
 from truesim.identify.build import Options, build
-from truesim.identify.problem import Nodes
+from truesim.identify.layout import Nodes
 from truesim.model import paths
 
 CART = """

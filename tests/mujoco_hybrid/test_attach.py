@@ -1,13 +1,21 @@
 """The hybrid moves in MuJoCo as it does in truesim."""
 
+import json
+import shutil
+
 import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
 
-from truesim import TruesimError
+from truesim import Log, TruesimError
+from truesim.formats import loads
 from truesim.formats.compiled import from_compiled
+from truesim.identify.build import Options, build
+from truesim.identify.fit import Settings, solve_problem
+from truesim.identify.folder import robot_file, write_fit
+from truesim.identify.result import conclude
 from truesim.mujoco import attach
 from truesim.simulate import GRU, MLP, Blueprint, Rule, Simulator, State, Trained, record
 
@@ -97,3 +105,58 @@ def test_another_robot_is_refused():
         networks = trained(Simulator.of(from_compiled(model, None)), FORCES)
     with pytest.raises(TruesimError, match="lower"):
         attach(other, networks)
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A fit of the arm with a network, and its folder."""
+    robot, machine = (loads(ARM.format("RK4").replace(".08", damping)) for damping in (".08", ".5"))
+    time = np.arange(300) * 0.002
+    with jax.enable_x64(True):
+        commands = np.stack([0.8 * np.sin(3 * time), 0.5 * np.sin(5 * time + 1)], axis=1)
+        motion = record(Simulator.of(machine), State.at_rest(machine), jnp.asarray(commands))
+    columns = {f"qpos/{name}": np.asarray(motion.q)[:, k] for k, name in enumerate(("shoulder", "elbow"))}
+    columns |= {f"ctrl/{name}": np.asarray(motion.command)[:, k] for k, name in enumerate(("shoulder", "elbow"))}
+    rule = Rule("joint.friction_torque", ("joint.velocity",), MLP((2,)), penalty=0.1)
+    problem = build(robot, [Log(np.asarray(motion.time), columns)], [], Options(blueprint=Blueprint((rule,))))
+    fit = conclude(solve_problem(problem, Settings(iterations=5, window=0.1)))
+    folder = tmp_path_factory.mktemp("fit")
+    write_fit(fit, folder)
+    return fit, folder
+
+
+@pytest.mark.parametrize("how", ["fit", "folder", "path"])
+def test_a_fit_its_folder_and_a_path_attach_alike(fitted, how):
+    """All give the force of the same networks."""
+    fit, folder = fitted
+    given = {"fit": fit, "folder": folder, "path": str(folder)}[how]
+    model = mujoco.MjModel.from_xml_path(str(robot_file(folder)))
+    data = mujoco.MjData(model)
+    data.qvel[:] = (1.0, -2.0)
+    hybrid = attach(model, given)
+    with jax.enable_x64(True):
+        net = fit.problem.simulator_at(fit.solution.theta).learned.networks[0].net
+        expected = [float(net(jnp.array([v]))[0]) for v in data.qvel]
+    force = hybrid.force(data)
+    hybrid.detach()
+    np.testing.assert_allclose(force, expected, rtol=1e-9)
+    assert np.abs(expected).max() > 1e-3
+
+
+def test_folders_without_networks_are_refused(fitted, tmp_path):
+    """A folder of no fit, and a fit without networks; a port that is no force by its name, from a folder too."""
+    _, folder = fitted
+    model = mujoco.MjModel.from_xml_path(str(robot_file(folder)))
+    with pytest.raises(TruesimError, match="not the folder of a fit"):
+        attach(model, tmp_path)
+    copied = tmp_path / "fit"
+    shutil.copytree(folder, copied)
+    document = json.loads((copied / "networks.json").read_text())
+    document["rule"][0]["output"] = "step.velocity_change"
+    (copied / "networks.json").write_text(json.dumps(document))
+    with pytest.raises(TruesimError, match=r"step\.velocity_change, which MuJoCo cannot be given.*Valid: actuator"):
+        attach(model, copied)
+    for name in ("networks.json", "networks.npz"):
+        (copied / name).unlink()
+    with pytest.raises(TruesimError, match="has no networks"):
+        attach(model, str(copied))

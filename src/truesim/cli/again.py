@@ -42,7 +42,7 @@ def solved_again(folder: Path, console: Console) -> tuple[Solution, Settings, di
 
 DEFAULTS: dict[str, Any] = {
     "window": None, "tie": None, "bounds": None, "prior": None, "channel": None, "law": None, "contact": None,
-    "barrier": None, "set": None, "robust": 8.0, "optimizer": "lm", "per_log": None, "mapping": None,
+    "barrier": None, "set": None, "robust": 8.0, "optimizer": "auto", "per_log": None, "mapping": None,
     "floating_base": None, "blueprint": None,
 }  # fmt: skip
 """What an option is if a request does not name it."""

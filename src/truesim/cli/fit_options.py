@@ -62,7 +62,10 @@ Set = Annotated[
 Robust = Annotated[
     float, typer.Option(help="Residuals beyond this many standard deviations count linearly; 'inf' for none.")
 ]
-Optimiser = Annotated[str, typer.Option("--optimizer", help="lm (Levenberg-Marquardt) or adam.")]
+Optimiser = Annotated[
+    str,
+    typer.Option("--optimizer", help="lm (Levenberg-Marquardt), adam, or auto: adam for large networks."),
+]
 Seed = Annotated[int, typer.Option(help="Seed of everything random; kept with the result.")]
 Search = Annotated[
     str,

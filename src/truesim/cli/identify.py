@@ -60,7 +60,7 @@ def identify(
     barrier: Barrier = None,
     set_: given.Set = None,
     robust: given.Robust = 8.0,
-    optimiser: given.Optimiser = "lm",
+    optimiser: given.Optimiser = "auto",
     search: given.Search = LOCAL,
     engine: given.Engine = "truesim",
     workers: given.Workers = "1",
@@ -151,7 +151,7 @@ def _solved(model: Model, recorded: list[list[Log]], asked: Asked) -> Fit:
             return on_mujoco(plan, found, (problem, logs), (other, holdout))
         start = found.best.theta
     with working(console, f"Compiling the simulation of {problem.parameters.size} unknowns …"):
-        seconds = problem.kernel.seconds
+        seconds = problem.compile_seconds
     console.print(f"Compiled in {seconds:.1f} s; fitting {problem.layout.size} stretches.", highlight=False)
     judged = judge(alike(problem, model, validation, request.free, said(options))) if validation else None
     with FitProgress(console, problem) as progress:

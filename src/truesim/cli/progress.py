@@ -16,6 +16,7 @@ from rich.text import Text
 
 from truesim.identify.levenberg_marquardt import Progress
 from truesim.identify.problem import Problem
+from truesim.identify.weights import is_network
 
 SHOWN = 8
 """Parameters that are shown at once."""
@@ -51,19 +52,18 @@ class FitProgress:
             self._console.print(line, highlight=False)
 
     def _table(self, progress: Progress) -> Table:
-        values, _ = self._problem.values(progress.theta)
+        problem = self._problem
+        values, _ = problem.values(progress.theta)
         table = Table("parameter", "start", "now", "unit", box=None)
-        moved = np.abs(progress.theta - self._problem.parameters.start)
-        places = zip(
-            self._problem.parameters,
-            self._problem.parameters.slices(),
-            self._problem.parameters.number_slices(),
-            strict=True,
-        )
-        rows = sorted(places, key=lambda place: -float(moved[place[1]].max(initial=0.0)))
-        for parameter, _, at in rows[:SHOWN]:
-            first = (escape(parameter.name), _numbers(self._start[at]), _numbers(values[at]), parameter.unit)
-            table.add_row(*first)
+        moved = np.abs(progress.theta - problem.parameters.start)
+        places = zip(problem.solved, problem.solved.slices(), problem.solved.number_slices(), strict=True)
+        own = [place for place in places if not is_network(place[0])]
+        for parameter, _, at in sorted(own, key=lambda place: -float(moved[place[1]].max(initial=0.0)))[:SHOWN]:
+            table.add_row(escape(parameter.name), _numbers(self._start[at]), _numbers(values[at]), parameter.unit)
+        for parameter, at in zip(problem.parameters, problem.parameters.slices(), strict=True):
+            if is_network(parameter):
+                change = f"{parameter.size} weights, changed by {np.sqrt(np.mean(moved[at] ** 2)):.3g} (rms)"
+                table.add_row(escape(parameter.name), "", change, "")
         return table
 
 

@@ -25,6 +25,7 @@ from truesim.identify.search.hopping import Found
 from truesim.identify.search.mujoco_engine import MujocoEngine
 from truesim.identify.search.open_loop import WINDOW
 from truesim.identify.search.run import Plan, objective_of, search
+from truesim.identify.weights import is_network
 
 LOCAL = "local"
 OFTEN = 0.25
@@ -143,13 +144,14 @@ class SearchProgress:
 
     def _table(self, found: Found) -> Table:
         """The lowest basins, one a row."""
-        names = self._problem.parameters.names[:SHOWN]
-        table = Table("cost", "times", *map(escape, names), box=None)
+        parameters = self._problem.parameters
+        pairs = zip(parameters, parameters.number_slices(), strict=True)
+        shown = [(p.name, at) for p, at in pairs if not is_network(p)][:SHOWN]
+        table = Table("cost", "times", *(escape(name) for name, _ in shown), box=None)
         basins = found.basins()
-        places = self._problem.parameters.number_slices()[:SHOWN]
         for theta, cost, count in zip(basins.theta[:SHOWN], basins.cost, basins.count, strict=False):
             values, _ = self._problem.values(theta)
-            cells = [", ".join(f"{v:.4g}" for v in np.ravel(values[at])) for at in places]
+            cells = [", ".join(f"{v:.4g}" for v in np.ravel(values[at])) for _, at in shown]
             table.add_row(f"{cost:.6g}", str(count), *cells)
         return table
 

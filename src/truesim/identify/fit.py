@@ -19,14 +19,14 @@ from truesim.identify.adam import minimise
 from truesim.identify.layout import Windows
 from truesim.identify.levenberg_marquardt import FLAT, Outcome, Progress, Search, solve
 from truesim.identify.noise import first_allowance, first_noise, residual_noise
-from truesim.identify.normal import Point, Weights, point, remembering
-from truesim.identify.problem import Problem
+from truesim.identify.normal import Point, Weights, cost, point, remembering
+from truesim.identify.problem import MANY, Problem
 from truesim.identify.search.hopping import Found
 from truesim.identify.weights import network_coordinates
 
 Judge = Callable[[np.ndarray], float]
 """How good coordinates are: smaller is better."""
-OPTIMISERS = ("lm", "adam")
+OPTIMISERS = ("auto", "lm", "adam")
 WINDOW = 0.5
 """Length of windows where the model cannot follow whole logs [s]."""
 TIGHT = (1.0, 3e-2, 1e-3)
@@ -54,11 +54,11 @@ class Settings:
     horizons: tuple[float, ...] = ()
     """Lengths of windows [s], one stage after the other, instead: ever longer ones are a curriculum for networks."""
     patience: int = 8
-    """With logs to validate on, networks are trained no longer once these iterations have not helped there."""
+    """With logs to validate on, a stage ends once so many iterations have not helped there."""
     threshold: float = HUBER
     """Huber's threshold, in standard deviations; infinite for plain least squares."""
-    optimiser: str = "lm"
-    """`lm` (Levenberg-Marquardt) or `adam`."""
+    optimiser: str = "auto"
+    """`lm` (Levenberg-Marquardt) or `adam`; `auto` is `adam` for networks with many weights."""
     iterations: int = 60
     """Iterations of each stage, at most."""
     gain: float = 1e-5
@@ -123,7 +123,12 @@ def solve_problem(
         judge: How good coordinates are on logs that take no part in the fit; the best of all iterations count.
     """
     settings = settings or Settings()
-    compile_seconds = problem.kernel.seconds
+    if problem.trained.size and settings.optimiser == "lm":
+        raise TruesimError(
+            f"Levenberg-Marquardt takes the derivative by each unknown, which {problem.trained.size} weights are too "
+            f"many for (more than {MANY}): use adam, or a smaller network."
+        )
+    compile_seconds = problem.compile_seconds
     begin = time.process_time()
     run = _Run(problem, settings, watch, judge)
     with threadpool_limits(1):
@@ -159,6 +164,8 @@ class _Run:
         self.weights = Weights(self.floor, self.roughness, settings.threshold)
         self.windows = problem.layout.windows(1)
         self.networks = network_coordinates(problem.parameters)
+        self.many = problem.trained.size > 0
+        self.adam = settings.optimiser == "adam" or self.many
         self.converged = self.interrupted = False
         self.at: Point
 
@@ -169,8 +176,6 @@ class _Run:
             self._stages()
         except KeyboardInterrupt:
             self.interrupted = True
-        except _EnoughError:
-            self.converged = True
         if self.best is not None:
             self._restore((*self.best[1][:3], self.converged))
 
@@ -182,8 +187,8 @@ class _Run:
         alone, whole = layout.windows(1), layout.windows(layout.size)
         if self.networks.any() and not self.networks.all():
             self._stage(alone, gain=FAR, damping=1e-3, held=self.networks)  # physics explains what it can
-        self._stage(alone, gain=FAR, damping=1e-3)
-        self.converged = self._stage(alone, gain=self.settings.gain).converged
+        self.converged = self._stage(alone, gain=FAR, damping=1e-3).converged
+        self._settle(alone)
         stretches, noise = self._saved(), self._noise()
         if self.settings.window is None:
             self._stage(whole, gain=FAR)
@@ -208,16 +213,21 @@ class _Run:
     def _join(self, windows: Windows, held: np.ndarray | None = None) -> None:
         """Windows whose stretches are joined ever more tightly."""
         for tight in TIGHT:
-            self._stage(windows, tight, gain=FAR, held=held)
-        self.converged = self._stage(windows, TIGHT[-1], gain=self.settings.gain, held=held).converged
+            self.converged = self._stage(windows, tight, gain=FAR, held=held).converged
+        self._settle(windows, TIGHT[-1], held)
+
+    def _settle(self, windows: Windows, tight: float = 1.0, held: np.ndarray | None = None) -> None:
+        """The last stage again, to the end, with noise levels as it left them; many weights have no other end."""
+        if not self.many:
+            self.converged = self._stage(windows, tight, gain=self.settings.gain, held=held).converged
 
     def _prefer(self, stretches: tuple) -> None:
         """Takes the estimate from single stretches if it predicts windows as well: its residuals are whiter."""
-        windowed, cost = self._saved(), float(np.mean(np.log(self._noise())))
+        windowed, misfit = self._saved(), float(np.mean(np.log(self._noise())))
         theta = stretches[0].theta
         self.at = point(self.problem, theta, stretches[0].nodes)
         self._join(self.windows, held=np.ones(len(theta), bool))
-        as_good = float(np.mean(np.log(self._noise()))) < cost + np.log(AS_GOOD)
+        as_good = float(np.mean(np.log(self._noise()))) < misfit + np.log(AS_GOOD)
         self._restore(stretches if as_good else windowed)
 
     def _saved(self) -> tuple:
@@ -242,12 +252,22 @@ class _Run:
         self.windows = windows
         training = self.networks.any() and held is None
         search = Search(self.settings.iterations, gain, damping, held, TRAINED if training else FLAT)
-        method = minimise if self.settings.optimiser == "adam" and held is None else solve
+        method = minimise if self.adam and held is None else solve
         if self.problem.shooting.remembered:
             self.at = remembering(self.problem, self.at)
-        outcome = method(self.problem, self.at, self.weights, windows, search, self._seen)
+        try:
+            outcome = method(self.problem, self.at, self.weights, windows, search, self._seen)
+        except _EnoughError:
+            outcome = self._judged_best()
         self.at = outcome.at
         return outcome
+
+    def _judged_best(self) -> Outcome:
+        """The end of a stage that no longer helps on other logs: what did best there."""
+        assert self.best is not None, "something was judged"
+        self.waited = 0
+        at = self.best[1][0]
+        return Outcome(at, cost(self.problem, at, self.weights, self.windows), True, len(self.history))
 
     def _noise(self) -> Float[np.ndarray, "rows"]:
         noise, _ = residual_noise(self.problem, self.at, self.weights, self.windows)
@@ -274,4 +294,4 @@ class _Run:
 
 
 class _EnoughError(Exception):
-    """Training has stopped to help."""
+    """A stage has stopped to help."""

@@ -23,7 +23,8 @@ from truesim.core.errors import FileError, TruesimError
 from truesim.formats import save
 from truesim.identify import checkpoint
 from truesim.identify.channels import predicted_values
-from truesim.identify.evaluate import Prediction
+from truesim.identify.effects import effects, silent_errors
+from truesim.identify.evaluate import WINDOW, Prediction
 from truesim.identify.problem import Problem
 from truesim.identify.result import Fit, table
 from truesim.identify.search.hopping import Found
@@ -172,6 +173,7 @@ def _document(fit: Fit, request: Request) -> dict[str, Any]:
             "matrix": _finite(fit.uncertainty.correlations[np.ix_(own, own)].round(6).tolist()),
         },
         "networks": _networks(fit),
+        "errors_without_networks": _silent(fit),
         "noise": {
             row: {"residual": float(r), "sensor": float(s), "correlation_time": float(t)} for row, r, s, t in rows
         },
@@ -200,11 +202,24 @@ def _networks(fit: Fit) -> list[dict[str, Any]]:
         return []
     parameters = [p for p in fit.problem.parameters if is_network(p)]
     pairs = zip(description_of(fit.networks.blueprint)["rule"], parameters, strict=True)
-    learned = fit.networks.weights
+    learned, found = fit.networks.weights, effects(fit.problem, fit.solution.theta)
     return [
-        {**table, "weights": p.size, "change": float(np.sqrt(np.mean((learned[table["name"]] - p.start) ** 2)))}
+        {
+            **table,
+            "weights": p.size,
+            "change": float(np.sqrt(np.mean((learned[table["name"]] - p.start) ** 2))),
+            "effect": _finite(dataclasses.asdict(found[table["name"]])) if table["name"] in found else None,
+        }
         for table, p in pairs
     ]
+
+
+def _silent(fit: Fit) -> dict[str, Any]:
+    """Open-loop errors with all networks silent."""
+    if fit.networks is None:
+        return {}
+    logs = {"train": fit.problem} | ({} if fit.held_out is None else {"held_out": fit.held_out})
+    return {part: _finite(silent_errors(p, fit.solution.theta, WINDOW)) for part, p in logs.items()}
 
 
 def _units(problem: Problem) -> dict[str, str]:

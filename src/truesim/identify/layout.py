@@ -48,6 +48,12 @@ class Layout:
         """Typical length of a stretch [s]."""
         return float(np.median(self.intervals.duration.sum(axis=1)))
 
+    def taken(self, rows: Int[np.ndarray, "some"]) -> "Layout":
+        """Some of the stretches."""
+        intervals = Interval(*(x[rows] for x in self.intervals))
+        own = (self.commands[rows], self.stamps[rows], self.valid[rows])
+        return Layout(self.log[rows], self.first[rows], self.follows[rows], intervals, *own)
+
     def windows(self, length: int) -> "Windows":
         """Stretches joined to windows of at most `length` stretches."""
         chain = np.empty(self.size, int)
@@ -84,6 +90,26 @@ class Windows:
         out = np.zeros((*self.shape, *blocks.shape[1:]), blocks.dtype)
         out[self.window, self.place] = blocks
         return out
+
+
+@dataclasses.dataclass(frozen=True)
+class Nodes:
+    """First states of all stretches."""
+
+    q: Float[np.ndarray, "stretches nq"]
+    v: Float[np.ndarray, "stretches nv"]
+    memory: Float[np.ndarray, "stretches remembered"] | None = None
+    """What networks remember there; without it they begin anew."""
+
+    def taken(self, rows: Int[np.ndarray, "some"]) -> "Nodes":
+        """Those of some stretches."""
+        return Nodes(self.q[rows], self.v[rows], None if self.memory is None else self.memory[rows])
+
+    def replaced(self, rows: Int[np.ndarray, "some"], nodes: "Nodes") -> "Nodes":
+        """The same with others for some stretches."""
+        q, v = self.q.copy(), self.v.copy()
+        q[rows], v[rows] = nodes.q, nodes.v
+        return Nodes(q, v, self.memory)
 
 
 def lay_out(recordings: Sequence[Recording], seconds: float = STRETCH, history: int = 0) -> Layout:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 
 from truesim.core.typing import Bool, Float
-from truesim.identify.layout import Windows
+from truesim.identify.layout import Nodes, Windows
 from truesim.identify.normal import Normal, Point, Weights, cost, normal, point
-from truesim.identify.problem import Nodes, Problem
+from truesim.identify.problem import Problem
 from truesim.numerics.bordered import Chains, Eliminated, eliminate
 from truesim.numerics.box import minimise_in_box
 
@@ -117,8 +117,9 @@ def _at_rest(equations: Normal, cost: float, before: np.ndarray, theta: np.ndarr
     fall = cost - equations.cost
     if fall < flat * STALL * equations.cost:
         return True
-    move = theta - before
-    return fall < QUIET and float(move @ reduced(equations).corner @ move) < SETTLED**2
+    system = reduced(equations)
+    move = (theta - before)[: len(system.gradient)]
+    return fall < QUIET and float(move @ system.corner @ move) < SETTLED**2
 
 
 def reduced(equations: Normal, damping: float = 0.0) -> Eliminated:
@@ -137,14 +138,16 @@ def _step(
     problem: Problem, here: Point, equations: Normal, windows: Windows, damping: float, held: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """The damped step of parameters and first states, and by how much the cost should fall."""
-    system = reduced(equations, damping)
-    low, high = problem.parameters.bounds
+    system, size = reduced(equations, damping), problem.solved.size
+    low, high = problem.solved.bounds
+    theta = here.theta[:size]
     if held is not None:
-        low, high = np.where(held, here.theta, low), np.where(held, here.theta, high)
-    H = system.corner + 1e-14 * np.trace(system.corner) * np.eye(len(low))
-    step = minimise_in_box(H, system.gradient, low - here.theta, high - here.theta)
+        low, high = np.where(held[:size], theta, low), np.where(held[:size], theta, high)
+    H = system.corner + 1e-14 * np.trace(system.corner) * np.eye(size)
+    step = minimise_in_box(H, system.gradient, low - theta, high - theta)
     moves = system.chains(step)
-    return step, moves[windows.window, windows.place], _predicted(equations, step, moves)
+    whole = np.concatenate([step, np.zeros(len(here.theta) - size)])
+    return whole, moves[windows.window, windows.place], _predicted(equations, step, moves)
 
 
 def _predicted(equations: Normal, step: np.ndarray, moves: np.ndarray) -> float:

@@ -9,8 +9,9 @@ import dataclasses
 import numpy as np
 
 from truesim.core.typing import Bool, Float
-from truesim.identify.layout import Windows
-from truesim.identify.problem import Nodes, Problem
+from truesim.identify.beliefs import beliefs, penalty
+from truesim.identify.layout import Nodes, Windows
+from truesim.identify.problem import Problem
 from truesim.identify.shooting import Sensitivity, Shot
 from truesim.numerics.bordered import Chains
 
@@ -86,18 +87,17 @@ def cost(problem: Problem, at: Point, weights: Weights, windows: Windows) -> flo
     r = scaled_residual(problem, at, weights)
     k = weights.threshold
     squares = np.where(np.abs(r) <= k, r**2, 2 * k * np.abs(r) - k**2) if np.isfinite(k) else r**2
-    c = _scaled_jumps(problem, at, weights, windows)
+    c = scaled_jumps(problem, at, weights, windows)
     lifts = _lifts(problem, at, windows)
-    beliefs, _ = problem.beliefs(at.theta)
-    return float(squares.sum() + (c**2).sum() + (lifts**2).sum() + (beliefs**2).sum()) / 2
+    return float(squares.sum() + (c**2).sum() + (lifts**2).sum()) / 2 + penalty(problem, at.theta)[0]
 
 
 def normal(problem: Problem, at: Point, weights: Weights, windows: Windows) -> Normal:
-    """The normal equations."""
-    p, nx = problem.parameters.size, 2 * at.nodes.v.shape[1]
+    """The normal equations of first states and solved parameters."""
+    p, nx = problem.solved.size, 2 * at.nodes.v.shape[1]
     r = scaled_residual(problem, at, weights)
     w = huber_weights(r, weights.threshold)
-    c = _scaled_jumps(problem, at, weights, windows)
+    c = scaled_jumps(problem, at, weights, windows)
     allowed = np.where(windows.joined[:, None], 1 / weights.allowance, 0.0)
     K = np.where(np.isfinite(at.sensitivity.state), at.sensitivity.state, 0.0) * allowed[..., None]
     flat = np.concatenate([weighted_jacobian(problem, at, weights, w), K], axis=1)
@@ -114,7 +114,7 @@ def normal(problem: Problem, at: Point, weights: Weights, windows: Windows) -> N
     border = _spread(H[:, own:, :own], columns, p)
     border -= arrival[..., None] * np.roll(_spread(K[..., :own], columns, p), 1, axis=0)
     coupling = -K[..., own:].transpose(0, 2, 1) * allowed[:, None, :]
-    b, B = problem.beliefs(at.theta)
+    b, B = beliefs(problem, at.theta)
     corner, gradient = B.T @ B, B.T @ b
     for log in range(len(problem.recordings)):
         mine, where = problem.layout.log == log, problem.columns[log]
@@ -141,7 +141,8 @@ def weighted_jacobian(
     return (J * factor[..., None]).reshape(len(J), -1, J.shape[-1])
 
 
-def _scaled_jumps(problem: Problem, at: Point, weights: Weights, windows: Windows) -> np.ndarray:
+def scaled_jumps(problem: Problem, at: Point, weights: Weights, windows: Windows) -> Float[np.ndarray, "stretches nx"]:
+    """Jumps over their allowance; zero where stretches are not joined."""
     c = np.where(windows.joined[:, None], jumps(problem, at) / weights.allowance, 0.0)
     return np.where(np.isfinite(c), np.clip(c, -ASTRAY, ASTRAY), ASTRAY)
 

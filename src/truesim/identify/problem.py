@@ -2,41 +2,30 @@
 
 import dataclasses
 import functools
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from truesim import native
 from truesim.core.typing import Array, Bool, Float, Int
 from truesim.dynamics import difference, integrate
 from truesim.identify.channels import Channel, predicted_values
-from truesim.identify.layout import STRETCH, Layout, intervals_at, lay_out, past_commands, sampling_step
+from truesim.identify.kernels import Kernel, Pulled, compiled_pull, compiled_shots
+from truesim.identify.layout import STRETCH, Layout, Nodes, intervals_at, lay_out, past_commands, sampling_step
 from truesim.identify.recording import Recording
 from truesim.identify.shooting import Sensitivity, Shooting, Shot, Stretch
-from truesim.identify.weights import written
+from truesim.identify.weights import is_network, remembered, written
 from truesim.model.model import Model
 from truesim.parameters import ParameterSet, Target
 from truesim.parameters.parameter import write
 from truesim.simulate import Blueprint, Simulator, Trained
 
-VAGUE = 2.0
-"""Standard deviation of every coordinate before any log is seen: keeps what no log shows at its start."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Nodes:
-    """First states of all stretches."""
-
-    q: Float[np.ndarray, "stretches nq"]
-    v: Float[np.ndarray, "stretches nv"]
-    memory: Float[np.ndarray, "stretches remembered"] | None = None
-    """What networks remember there; without it they begin anew."""
+MANY = 200
+"""Beyond so many weights of networks their derivatives are no longer taken one by one, but backwards, all at once."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,11 +49,19 @@ class Problem:
     """What the networks of the simulator are, if it has any."""
     like: "Problem | None" = None
     """The same problem with other logs: what was compiled for it serves this one too."""
+    chosen: Int[np.ndarray, "some"] | None = None
+    """Which stretches of the problem `like` this one has, if not all of its own logs."""
 
     @functools.cached_property
     def layout(self) -> Layout:
         """The logs cut into stretches."""
+        if self.chosen is not None and self.like is not None:
+            return self.like.layout.taken(self.chosen)
         return lay_out(self.recordings, self.stretch, self.simulator.history)
+
+    def part(self, stretches: Int[np.ndarray, "some"]) -> "Problem":
+        """The same problem with some of its stretches only."""
+        return dataclasses.replace(self, like=self, chosen=stretches)
 
     @functools.cached_property
     def substeps(self) -> int:
@@ -77,17 +74,28 @@ class Problem:
         return [row for channel in self.channels for row in channel.rows]
 
     @functools.cached_property
+    def trained(self) -> ParameterSet:
+        """Weights of networks that have many: the last of the parameters, the same for every log."""
+        networks = tuple(p for p in self.parameters if is_network(p))
+        return ParameterSet(networks if sum(p.size for p in networks) > MANY else ())
+
+    @functools.cached_property
+    def solved(self) -> ParameterSet:
+        """Parameters whose derivatives are taken one by one, and which Gauss-Newton steps can move: all others."""
+        return ParameterSet(tuple(p for p in self.parameters if not (self.trained.size and is_network(p))))
+
+    @functools.cached_property
     def slots(self) -> ParameterSet:
-        """The parameters of one log: those that differ from log to log appear once."""
+        """The solved parameters of one log: those that differ from log to log appear once."""
         places: dict[tuple[Target, ...], Any] = {}
-        for parameter in self.parameters:
+        for parameter in self.solved:
             places.setdefault(parameter.targets, parameter)
         return ParameterSet(tuple(places.values()))
 
     @functools.cached_property
     def columns(self) -> Int[np.ndarray, "recordings slots"]:
         """Which coordinate of the whole each coordinate of one log's parameters is."""
-        where = list(zip(self.parameters, self.parameters.slices(), strict=True))
+        where = list(zip(self.solved, self.solved.slices(), strict=True))
         out = []
         for recording in self.recordings:
             own: list[int] = []
@@ -99,25 +107,41 @@ class Problem:
 
     @functools.cached_property
     def shooting(self) -> Shooting:
-        """How stretches are simulated and compared."""
+        """How stretches are simulated and compared; networks with many weights are as at the start."""
+        return self._shooting(None)
+
+    def _shooting(self, weights: Array | None) -> Shooting:
         return Shooting(
             model=self.simulator.model,
-            remembered=_remembered(self.simulator),
-            simulator_of=self._simulator_of,
+            remembered=remembered(self.simulator),
+            simulator_of=lambda theta, known: self._simulator_of(theta, known, weights),
             with_inputs=self._with_inputs,
             channels=self.channels,
             substeps=self.substeps,
         )
 
     @functools.cached_property
-    def kernel(self) -> "Timed":
+    def kernel(self) -> Kernel:
         """Shots with their derivatives, compiled."""
-        return self._twin.kernel if self._twin else self._compiled(self.shooting.differentiate)
+        return self._twin.kernel if self._twin else self._compiled(lambda shooting: shooting.differentiate)
 
     @functools.cached_property
-    def prediction(self) -> "Timed":
+    def prediction(self) -> Kernel:
         """Shots without derivatives, compiled."""
-        return self._twin.prediction if self._twin else self._compiled(self.shooting.shoot)
+        return self._twin.prediction if self._twin else self._compiled(lambda shooting: shooting.shoot)
+
+    @functools.cached_property
+    def backwards(self) -> Kernel:
+        """The gradient by parameters and weights, compiled."""
+        if self._twin:
+            return self._twin.backwards
+        example = self._one if self.trained.size else (*self._one, np.zeros(0))
+        return compiled_pull(self._shooting, example)
+
+    @property
+    def compile_seconds(self) -> float:
+        """How long it takes to compile all that a fit needs; then it is done [s]."""
+        return self.kernel.seconds + (self.backwards.seconds if self.trained.size else 0.0)
 
     def first_nodes(self) -> Nodes:
         """First states as measured."""
@@ -141,8 +165,34 @@ class Problem:
         return np.tile(guessed, 2)[self.layout.log]
 
     def differentiate(self, theta: Float[np.ndarray, "size"], nodes: Nodes) -> tuple[Shot, Sensitivity]:
-        """All stretches with their derivatives; columns are those of one log's parameters, then of the first state."""
+        """All stretches with their derivatives; columns are one log's solved parameters, then those of first states."""
         return self.kernel(*self._arguments(theta, nodes))
+
+    def pull(
+        self,
+        theta: Float[np.ndarray, "size"],
+        nodes: Nodes,
+        residual: Float[np.ndarray, "stretches intervals rows"],
+        state: Float[np.ndarray, "stretches nx"],
+        used: Bool[np.ndarray, "stretches"],
+    ) -> Float[np.ndarray, "size"]:
+        """The gradient of `sum(residual * residuals) + sum(state * end states)` over stretches, in reverse mode.
+
+        Args:
+            theta: Coordinates of the parameters.
+            nodes: First states.
+            residual: How much each residual counts.
+            state: How much each end state counts, in its tangent space.
+            used: Which stretches count.
+        """
+        own, known, stretch, *weights = self._arguments(theta, nodes)
+        *shots, r, x = jax.tree.map(lambda x: x[used], (own, known, stretch, residual, state))
+        found: Pulled = self.backwards(*shots, *(weights or [np.zeros(0)]), r, x)
+        gradient = np.zeros(len(theta))
+        gradient[self.solved.size :] = found.weights.sum(axis=0)
+        for log, where in enumerate(self.columns):
+            gradient[where] += found.theta[self.layout.log[used] == log].sum(axis=0)
+        return gradient
 
     def differentiate_many(
         self, choices: Sequence[tuple[Float[np.ndarray, "size"], Nodes]]
@@ -179,36 +229,23 @@ class Problem:
 
     def predict(self, theta: Float[np.ndarray, "size"], log: int, stretch: Stretch) -> Shot:
         """Other stretches of a log, side by side."""
-        return self.prediction(theta[self.columns[log]], self._known[log], stretch)
+        return self.prediction(*self._of_log(theta, log, stretch))
 
     def predict_with_derivatives(
         self, theta: Float[np.ndarray, "size"], log: int, stretch: Stretch
     ) -> tuple[Shot, Sensitivity]:
         """The same with derivatives; columns as those of `differentiate`."""
-        return self.kernel(theta[self.columns[log]], self._known[log], stretch)
-
-    def beliefs(self, theta: Float[np.ndarray, "size"]) -> tuple[np.ndarray, np.ndarray]:
-        """Departures from priors in standard deviations, and their derivatives by the coordinates."""
-        size = self.parameters.size
-        rows, derivatives = [(theta - self.parameters.start) / VAGUE], [np.eye(size) / VAGUE]
-        if any(p.prior for p in self.parameters):
-            values, jacobian = self.values(theta)
-            for parameter, at in zip(self.parameters, self.parameters.number_slices(), strict=True):
-                if parameter.prior:
-                    std = np.ravel(parameter.prior.std)
-                    rows.append((values[at] - np.ravel(parameter.prior.mean)) / std)
-                    derivatives.append(jacobian[at] / std[:, None])
-        return np.concatenate(rows), np.concatenate(derivatives)
+        return self.kernel(*self._of_log(theta, log, stretch))
 
     def values(self, theta: Float[np.ndarray, "size"]) -> tuple[np.ndarray, np.ndarray]:
-        """All values as one vector, in SI units, and their derivatives by the coordinates."""
-        return self._values(theta)
+        """Values of the solved parameters as one vector, in SI units, and their derivatives by their coordinates."""
+        return self._values(theta[..., : self.solved.size])
 
     @functools.cached_property
     def _values(self) -> Any:
-        flat = self.parameters.flat
+        flat = self.solved.flat
         with jax.enable_x64(True):
-            return native.compile(lambda theta: (flat(theta), jax.jacfwd(flat)(theta)), self.parameters.start)
+            return native.compile(lambda theta: (flat(theta), jax.jacfwd(flat)(theta)), self.solved.start)
 
     def apart(self, q: Float[np.ndarray, "stretches nq"], start: Float[np.ndarray, "stretches nq"]) -> np.ndarray:
         """The small moves that lead from `start` to `q`."""
@@ -248,14 +285,17 @@ class Problem:
     def simulator_at(self, theta: Float[np.ndarray, "size"], log: int = 0) -> Simulator:
         """The simulator with these parameters, as it is for one of the logs."""
         with jax.enable_x64(True):
-            return self._simulator_of(jnp.asarray(theta[self.columns[log]]), jnp.asarray(self._known[log]))
+            parts = theta[self.columns[log]], self._known[log], theta[self.solved.size :]
+            return self._simulator_of(*map(jnp.asarray, parts))
 
     @functools.cached_property
     def _known(self) -> Float[np.ndarray, "recordings known"]:
         return np.zeros((len(self.recordings), 0)) if self.known_values is None else self.known_values
 
-    def _simulator_of(self, theta: Array, known: Array) -> Simulator:
+    def _simulator_of(self, theta: Array, known: Array, weights: Array | None = None) -> Simulator:
         simulator = written(self.simulator, self.slots, theta)
+        if weights is not None:
+            simulator = written(simulator, self.trained, weights)
         model = simulator.model
         for place, value in zip(self.known, known, strict=True):
             model = write(model, place, value)
@@ -267,11 +307,18 @@ class Problem:
             model = write(model, place, inputs[k])
         return eqx.tree_at(lambda s: s.model, simulator, model)
 
-    def _arguments(self, theta: np.ndarray, nodes: Nodes) -> tuple[np.ndarray, np.ndarray, Stretch]:
+    def _arguments(self, theta: np.ndarray, nodes: Nodes) -> tuple[Any, ...]:
         layout = self.layout
         memory = self._memory(nodes.memory, len(nodes.q))
         stretch = Stretch(nodes.q, nodes.v, layout.commands, layout.stamps, layout.intervals, memory)
-        return theta[self.columns[layout.log]], self._known[layout.log], stretch
+        return theta[self.columns[layout.log]], self._known[layout.log], stretch, *self._weights(theta)
+
+    def _of_log(self, theta: np.ndarray, log: int, stretch: Stretch) -> tuple[Any, ...]:
+        return theta[self.columns[log]], self._known[log], stretch, *self._weights(theta)
+
+    def _weights(self, theta: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Many weights, which all stretches share."""
+        return (theta[self.solved.size :],) if self.trained.size else ()
 
     @functools.cached_property
     def _twin(self) -> "Problem | None":
@@ -282,39 +329,16 @@ class Problem:
             slots = [(p.targets, p.transform) for p in problem.slots]
             return problem.simulator, problem.channels, problem.known, problem.inputs, problem.substeps, shapes, slots
 
-        if self.like is None:
-            return None
+        if self.like is None or self.chosen is not None:
+            return self.like
         with jax.enable_x64(True):
             return self.like if bool(eqx.tree_equal(form(self.like), form(self))) else None
 
     @functools.cached_property
-    def _one(self) -> tuple:
+    def _one(self) -> tuple[Any, ...]:
         """What a kernel takes for one stretch."""
-        return jax.tree.map(lambda x: x[0], self._arguments(self.parameters.start, self.first_nodes()))
+        own, known, stretch, *weights = self._arguments(self.parameters.start, self.first_nodes())
+        return *jax.tree.map(lambda x: x[0], (own, known, stretch)), *weights
 
-    def _compiled(self, f: Any) -> "Timed":
-        begin = time.perf_counter()
-        with jax.enable_x64(True):
-            kernel = native.compile(f, *self._one)
-        return Timed(kernel, time.perf_counter() - begin)
-
-
-@dataclasses.dataclass(frozen=True)
-class Timed:
-    """A kernel, and how long it took to compile."""
-
-    kernel: native.Kernel
-    seconds: float
-    """[s]"""
-
-    def __call__(self, *args: Any) -> Any:
-        """Runs the kernel."""
-        return self.kernel(*args)
-
-
-def _remembered(simulator: Simulator) -> int:
-    """How many numbers networks remember from step to step."""
-    if simulator.learned is None:
-        return 0
-    with jax.enable_x64(True):
-        return ravel_pytree(simulator.learned.first_memory())[0].size
+    def _compiled(self, of: Callable[[Shooting], Callable[..., Any]]) -> Kernel:
+        return compiled_shots(lambda weights: of(self._shooting(weights)), self._one)

@@ -133,7 +133,7 @@ def assembled(
 
 
 def _estimates(solution: Solution, found: Uncertainty) -> list[Estimate]:
-    parameters = solution.problem.parameters
+    parameters = solution.problem.solved
     values, _ = solution.problem.values(solution.theta)
     std = np.sqrt(np.maximum(np.diag(found.values), 0.0))
     unknown = loose(solution, found)
@@ -196,7 +196,7 @@ def _flags(parameter: Parameter, value: np.ndarray, std: np.ndarray, unknown: np
 
 def _alike(solution: Solution, found: Uncertainty, k: int) -> list[str]:
     """Other parameters that vary together with parameter `k`."""
-    parameters = solution.problem.parameters
+    parameters = solution.problem.solved
     numbers, correlations = parameters.number_slices(), np.abs(found.correlations)
     return [
         f"correlated with {other.name}"

@@ -10,6 +10,7 @@ import dataclasses
 import numpy as np
 
 from truesim.core.typing import Float
+from truesim.identify.beliefs import beliefs
 from truesim.identify.fit import Solution
 from truesim.identify.levenberg_marquardt import reduced
 from truesim.identify.normal import huber_weights, normal, scaled_residual, weighted_jacobian
@@ -41,17 +42,17 @@ class Uncertainty:
 
 
 def uncertainty(solution: Solution) -> Uncertainty:
-    """Covariance at a solution."""
+    """Covariance at a solution; networks with many weights are taken as they are."""
     problem, at, windows = solution.problem, solution.at, solution.windows
-    size = problem.parameters.size
+    size = problem.solved.size
     system = reduced(normal(problem, at, solution.weights, windows))
     inverse = np.linalg.inv(system.corner + 1e-14 * np.trace(system.corner) * np.eye(size))
     r = scaled_residual(problem, at, solution.weights)
     w = huber_weights(r, solution.weights.threshold)
     J = _profiled(solution, system.sensitivity()[windows.window, windows.place], w)
     middle, times = _middle(solution, r * w, J)
-    _, beliefs = problem.beliefs(at.theta)
-    covariance = inverse @ (middle + beliefs.T @ beliefs) @ inverse
+    _, prior = beliefs(problem, at.theta)
+    covariance = inverse @ (middle + prior.T @ prior) @ inverse
     covariance = (covariance + covariance.T) / 2
     _, jacobian = problem.values(at.theta)
     return Uncertainty(covariance, jacobian @ covariance @ jacobian.T, times)
@@ -62,7 +63,7 @@ def loose(solution: Solution, found: Uncertainty) -> np.ndarray:
     scale = np.concatenate(
         [
             np.maximum(1.0, np.abs(solution.theta[s])) if isinstance(p.transform, Linear) else np.ones(p.size)
-            for p, s in zip(solution.problem.parameters, solution.problem.parameters.slices(), strict=True)
+            for p, s in zip(solution.problem.solved, solution.problem.solved.slices(), strict=True)
         ]
         or [np.zeros(0)]
     )
@@ -99,7 +100,7 @@ def unseen(solution: Solution, found: Uncertainty) -> list[str]:
 def coordinate_names(solution: Solution) -> list[str]:
     """Name of each coordinate's parameter, with its element where it has several."""
     names = []
-    for parameter in solution.problem.parameters:
+    for parameter in solution.problem.solved:
         several = isinstance(parameter.transform, Linear) and parameter.size > 1 and not is_network(parameter)
         names += [f"{parameter.name}[{k}]" if several else parameter.name for k in range(parameter.size)]
     return names

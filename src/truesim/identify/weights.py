@@ -1,6 +1,8 @@
 """Weights of networks among the parameters: `networks/<rule>`, a vector each."""
 
+import jax
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from truesim.core.typing import Array, Bool, Float
 from truesim.model.paths import Path
@@ -57,3 +59,11 @@ def trained(blueprint: Blueprint | Trained, parameters: ParameterSet, theta: Flo
     plan = blueprint.blueprint if isinstance(blueprint, Trained) else blueprint
     places = [s for p, s in zip(parameters, parameters.slices(), strict=True) if is_network(p)]
     return Trained(plan, {rule.name: theta[at].copy() for rule, at in zip(plan.rules, places, strict=True)})
+
+
+def remembered(simulator: Simulator) -> int:
+    """How many numbers networks remember from step to step."""
+    if simulator.learned is None:
+        return 0
+    with jax.enable_x64(True):
+        return ravel_pytree(simulator.learned.first_memory())[0].size

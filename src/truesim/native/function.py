@@ -226,10 +226,26 @@ ret void
         if self.storage(source) == target:
             return
         dtype = g.memory_type(target)
+        if g.ops[source] == "data":
+            self._spread(target, source)
+            return
         size = dtype.length * dtype.element.size * self.layout.lanes
         to, origin = self.address(target, "0"), self.address(source, "0")
         self.unit.code.declarations.add("declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
         self.lines.append(f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {origin}, i64 {size}, i1 false)")
+
+    def _spread(self, target: int, source: int) -> None:
+        """Copy constant data, of which there is one for all lanes, to the place of an array, which has it for each."""
+        dtype, before, n = self.g.memory_type(target), self.block_name, target
+        self.lines.append(f"br label %spread{n}")
+        self.label(f"spread{n}")
+        self.lines.append(f"%at{n} = phi i64 [0, %{before}], [%at{n}.next, %spread{n}]")
+        value = self._load_element(source, f"%at{n}", dtype.element)
+        self.store(value, dtype.element, self.address(target, f"%at{n}"))
+        self.lines.append(f"%at{n}.next = add i64 %at{n}, 1")
+        self.lines.append(f"%at{n}.more = icmp ult i64 %at{n}.next, {dtype.length}")
+        self.lines.append(f"br i1 %at{n}.more, label %spread{n}, label %spread{n}.end")
+        self.label(f"spread{n}.end")
 
     def _gather(self, n: int) -> str:
         """One load a lane."""

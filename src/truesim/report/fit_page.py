@@ -15,6 +15,7 @@ from truesim.report.sections.advice import advice
 from truesim.report.sections.basins import basin_table
 from truesim.report.sections.errors import error_table
 from truesim.report.sections.headline import headline
+from truesim.report.sections.networks import network_section
 from truesim.report.sections.parameters import flat_names, parameter_table
 from truesim.report.sections.provenance import provenance
 from truesim.report.sections.signals import Signals, packed, read_signals
@@ -53,6 +54,7 @@ def fit_page(document: Mapping[str, Any], signals: Signals, folder: Path) -> str
         unseen=document["unseen"],
         advice=advice(document),
         basins=basin_table(document),
+        networks=network_section(document),
         provenance=provenance(document, folder),
         signals=signals,
         several=len(flat_names(document["parameters"])) > 1,

@@ -1,6 +1,6 @@
 """The equation of motion at a held command: what integrators integrate."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -26,6 +26,8 @@ from truesim.simulate.augment.memory import Memory, Seen
 from truesim.simulate.joint_laws import AbstractJointLaw, ConstraintForce, JointConstants
 from truesim.simulate.passive import DAMPING, SPRING, damping_forces, spring_forces
 
+Listening = TypeVar("Listening", bound=Tap)
+"""Any kind of tap."""
 POSITION = Port(
     "joint.position",
     "dofs",
@@ -106,7 +108,10 @@ class EquationOfMotion(eqx.Module):
         """Who listens at this state."""
         if self.learned is None:
             return NO_TAP
-        tap = self.learned.listen(self.model, q, self.memory)
+        return self.shown(self.learned.listen(self.model, q, self.memory), q, v)
+
+    def shown(self, tap: Listening, q: Float[Array, "nq"], v: Float[Array, "nv"]) -> Listening:
+        """A tap that has been shown this state."""
         tap(POSITION, joint_coordinates(self.model, q))
         tap(VELOCITY, v)
         if tap.wants(BODY_VELOCITY):

@@ -12,6 +12,7 @@ from truesim.actuators.forces import actuator_forces
 from truesim.core.errors import TruesimError, unknown_name
 from truesim.core.typing import Float
 from truesim.dynamics import gravity_forces, reference_configuration
+from truesim.identify.beliefs import VAGUE
 from truesim.identify.channels import Channel, known_channels
 from truesim.identify.design.criterion import CRITERIA
 from truesim.identify.design.limits import Limits
@@ -20,7 +21,6 @@ from truesim.identify.design.search import Experiment, search
 from truesim.identify.design.sensitivity import Sensitivities
 from truesim.identify.design.splines import basis
 from truesim.identify.design.starts import reach, starts
-from truesim.identify.problem import VAGUE
 from truesim.model.model import Model
 from truesim.parameters import ParameterSet, free
 from truesim.simulate import Simulator, State, record

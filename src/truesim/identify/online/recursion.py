@@ -9,6 +9,7 @@ from threadpoolctl import ThreadpoolController
 
 from truesim.core.errors import TruesimError, unknown_name
 from truesim.data import prepared
+from truesim.identify.beliefs import beliefs
 from truesim.identify.fit import solve_problem
 from truesim.identify.locate import located
 from truesim.identify.online.belief import Beliefs, Chunk, Learned, forgotten, learn
@@ -57,8 +58,8 @@ class Recursion:
         self.problem, self._watching = problem, watching
         self.buffer = Buffer(problem)
         self._threads = ThreadpoolController()
-        _, beliefs = problem.beliefs(problem.parameters.start)
-        self._prior = beliefs.T @ beliefs
+        _, prior = beliefs(problem, problem.parameters.start)
+        self._prior = prior.T @ prior
         self._may_change = _matching(problem, watching.changes)
         self._rehearsed: Departures | None = None
         self._now = problem.recordings[0].time[-1]

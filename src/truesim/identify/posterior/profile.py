@@ -13,9 +13,9 @@ import numpy as np
 
 from truesim.core.typing import Float
 from truesim.identify.fit import Solution
+from truesim.identify.layout import Nodes
 from truesim.identify.levenberg_marquardt import reduced
 from truesim.identify.normal import Normal, Point, normal
-from truesim.identify.problem import Nodes
 from truesim.numerics.bordered import Chains, eliminate
 
 

@@ -34,7 +34,7 @@ class Box(NamedTuple):
     low: Float[np.ndarray, "size"]
     high: Float[np.ndarray, "size"]
     start: Float[np.ndarray, "size"]
-    reach: float = np.inf
+    reach: float | Float[np.ndarray, "size"] = np.inf
     """How far from the start others are drawn, where bounds are wider."""
 
     @property

@@ -17,11 +17,13 @@ import numpy as np
 from truesim import native
 from truesim.core.errors import TruesimError
 from truesim.core.typing import Array, Float, Int
+from truesim.identify.beliefs import VAGUE
 from truesim.identify.noise import first_noise
-from truesim.identify.problem import VAGUE, Problem
+from truesim.identify.problem import Problem
 from truesim.identify.recording import Recording
 from truesim.identify.search.objective import AbstractLeastSquares, Box, Equations
 from truesim.identify.shooting import Stretch
+from truesim.identify.weights import network_coordinates
 from truesim.model.kinds import HINGE, SLIDE
 from truesim.model.model import Model
 
@@ -29,6 +31,8 @@ WINDOW = 0.5
 """Length of windows by default [s]."""
 REACH = 4.0
 """How far from the robot's own values starts are drawn, in coordinates: a factor of 50, or four times the value."""
+WEIGHTS = 1.0
+"""The same of weights of networks, which are about as large when they begin."""
 
 
 class Windows(NamedTuple):
@@ -144,7 +148,8 @@ class OpenLoop(AbstractLeastSquares):
 def box_of(problem: Problem) -> Box:
     """Bounds and start of a problem's coordinates."""
     low, high = problem.parameters.bounds
-    return Box(low, high, problem.parameters.start, REACH)
+    reach = np.where(network_coordinates(problem.parameters), WEIGHTS, REACH)
+    return Box(low, high, problem.parameters.start, reach)
 
 
 def true_state(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from truesim.core.errors import TruesimError, unknown_name
 from truesim.data import Log
-from truesim.identify.problem import Problem
+from truesim.identify.problem import MANY, Problem
 from truesim.identify.search.cluster import Cluster
 from truesim.identify.search.evolution import Evolution, evolve
 from truesim.identify.search.hopping import Found, Hopping, hop
@@ -67,6 +67,13 @@ def objective_of(problem: Problem, plan: Plan, logs: Sequence[Log] = ()) -> Open
         plan: Engine, threads and windows.
         logs: The problem's logs, for actuators that only MuJoCo knows.
     """
+    if problem.trained.size:
+        raise TruesimError(
+            f"A search takes the derivative by each unknown from every start, which {problem.trained.size} weights are "
+            f"too many for (more than {MANY}): use --search local, or a smaller network."
+        )
+    if plan.engine == "mujoco" and problem.blueprint is not None:
+        raise TruesimError("MuJoCo as a black box has no networks to train: search on the engine truesim.")
     if plan.engine == "mujoco":
         return MujocoEngine(problem, plan.window, plan.threads, logs)
     return OpenLoop(problem, plan.window, plan.threads)

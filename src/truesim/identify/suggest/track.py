@@ -15,11 +15,11 @@ from threadpoolctl import threadpool_limits
 
 from truesim import native
 from truesim.core.typing import Array, Float, Int
-from truesim.identify.layout import Windows, past_commands
+from truesim.identify.layout import Nodes, Windows, past_commands
 from truesim.identify.levenberg_marquardt import Search, solve
 from truesim.identify.noise import first_allowance, first_noise, residual_noise
 from truesim.identify.normal import Point, Weights, jumps, point
-from truesim.identify.problem import Nodes, Problem
+from truesim.identify.problem import Problem
 from truesim.identify.shooting import Stretch
 from truesim.simulate import Blueprint, Constant, Rule, Simulator
 from truesim.simulate.augment.learned import Learned

@@ -34,7 +34,7 @@ def basin_table(document: Mapping[str, Any]) -> BasinTable | None:
     search = document.get("search")
     if not search or not search["basins"]:
         return None
-    names = tuple(search["basins"][0]["values"])[:MOST]
+    names = tuple(name for name in search["basins"][0]["values"] if not name.startswith("networks/"))[:MOST]
     rows = [
         Basin(number(basin["cost"]), basin["count"], tuple(_value(basin["values"][name]) for name in names))
         for basin in search["basins"][:MOST]
