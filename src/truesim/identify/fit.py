@@ -4,6 +4,8 @@
 2. Stretches are joined to windows, at first loosely, then ever more tightly, while noise levels are estimated anew.
 3. Whole logs are windows if the model explains them as well as it does short stretches; otherwise windows are short,
    and the estimate of the stretches alone is kept if it predicts these windows as well.
+
+Networks are silent meanwhile: they are trained from there, together with everything else.
 """
 
 import dataclasses
@@ -175,26 +177,55 @@ class _Run:
             self._restore((*self.best[1][:3], self.converged))
 
     def _stages(self) -> None:
-        layout = self.problem.layout
         if self.settings.horizons:
             self._curriculum()
+        elif self.networks.any() and not self.networks.all():
+            self._explain(held=self.networks)  # physics explains what it can
+            self._train()
+        else:
+            self._explain()
+
+    def _explain(self, held: Bool[np.ndarray, "size"] | None = None) -> None:
+        """From single stretches to the longest windows that the model explains."""
+        self._stretch_by_stretch(held)
+        stretches = self._saved()
+        if self.settings.window is None and self._whole(held):
             return
-        alone, whole = layout.windows(1), layout.windows(layout.size)
-        if self.networks.any() and not self.networks.all():
-            self._stage(alone, gain=FAR, damping=1e-3, held=self.networks)  # physics explains what it can
-        self._stage(alone, gain=FAR, damping=1e-3)
-        self.converged = self._stage(alone, gain=self.settings.gain).converged
-        stretches, noise = self._saved(), self._noise()
-        if self.settings.window is None:
-            self._stage(whole, gain=FAR)
-            if np.median(self._noise() / noise) < MISFIT:
-                self._join(whole)
-            if np.median(self._noise() / noise) < MISFIT:
-                return
-            self._restore(stretches)
-        self._join(layout.windows(max(1, round((self.settings.window or WINDOW) / layout.seconds))))
+        self._join(self._windows(), held)
         if self.settings.window is None:
             self._prefer(stretches)
+
+    def _train(self) -> None:
+        """The same for everything together, but never on single stretches alone: networks learn their noise."""
+        self._stretch_by_stretch()
+        if self.settings.window is not None or not self._whole():
+            self._join(self._windows())
+
+    def _stretch_by_stretch(self, held: Bool[np.ndarray, "size"] | None = None) -> None:
+        """Every stretch from a first state of its own."""
+        alone = self.problem.layout.windows(1)
+        self._stage(alone, gain=FAR, damping=1e-3, held=held)
+        self.converged = self._stage(alone, gain=self.settings.gain, held=held).converged
+
+    def _whole(self, held: Bool[np.ndarray, "size"] | None = None) -> bool:
+        """Takes whole logs as windows if they are explained as well as those so far; otherwise all stays as it was."""
+        before, noise = self._saved(), self._noise()
+        whole = self.problem.layout.windows(self.problem.layout.size)
+        self._stage(whole, gain=FAR, held=held)
+        if np.median(self._noise() / noise) < MISFIT:
+            self._join(whole, held)
+        if np.median(self._noise() / noise) < MISFIT:
+            return True
+        self._restore(before)
+        return False
+
+    def _windows(self) -> Windows:
+        """Windows where the model cannot follow whole logs."""
+        return self.problem.layout.windows(self._stretches(self.settings.window or WINDOW))
+
+    def _stretches(self, seconds: float) -> int:
+        """Number of stretches of a window."""
+        return max(1, round(seconds / self.problem.layout.seconds))
 
     def _curriculum(self) -> None:
         """Physics alone on short stretches, then everything on ever longer windows."""
@@ -203,7 +234,7 @@ class _Run:
             self._stage(layout.windows(1), gain=FAR, damping=1e-3, held=self.networks)
         self._stage(layout.windows(1), gain=FAR, damping=1e-3)
         for seconds in self.settings.horizons:
-            self._join(layout.windows(max(1, round(seconds / layout.seconds))))
+            self._join(layout.windows(self._stretches(seconds)))
 
     def _join(self, windows: Windows, held: np.ndarray | None = None) -> None:
         """Windows whose stretches are joined ever more tightly."""
