@@ -23,7 +23,7 @@ STRIBECK = ("joints/*.stiction", "joints/*.stribeck_velocity")
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A robot, its runs, and the best analytic fit that the library has for it."""
+    """A robot, its runs, and what an analytic fit may explain."""
 
     name: str
     robot: Path
@@ -32,7 +32,7 @@ class Case:
     options: tuple[str, ...]
     """Of `truesim identify`."""
     more: tuple[str, ...] = ()
-    """Parameters that physics could free as well, but that do not lower the held-out error."""
+    """Parameters that physics could free as well."""
 
 
 def qube() -> Case:

@@ -161,7 +161,7 @@ class _Run:
         self.weights = Weights(self.floor, self.roughness, settings.threshold)
         self.windows = problem.layout.windows(1)
         self.networks = network_coordinates(problem.parameters)
-        self.converged = self.interrupted = False
+        self.converged = self.interrupted = self.held = False
         self.at: Point
 
     def solve(self, start: Point) -> None:
@@ -179,11 +179,12 @@ class _Run:
     def _stages(self) -> None:
         if self.settings.horizons:
             self._curriculum()
-        elif self.networks.any() and not self.networks.all():
-            self._explain(held=self.networks)  # physics explains what it can
-            self._train()
-        else:
+        elif not self.networks.any():
             self._explain()
+        else:
+            if not self.networks.all():
+                self._explain(held=self.networks)  # physics explains what it can
+            self._train()
 
     def _explain(self, held: Bool[np.ndarray, "size"] | None = None) -> None:
         """From single stretches to the longest windows that the model explains."""
@@ -270,7 +271,7 @@ class _Run:
         noise = self._noise()
         misfit = max(1.0, float(np.median(noise / self.floor)))
         self.weights = Weights(noise, tight * misfit * self.roughness, self.settings.threshold)
-        self.windows = windows
+        self.windows, self.held = windows, held is not None
         training = self.networks.any() and held is None
         search = Search(self.settings.iterations, gain, damping, held, TRAINED if training else FLAT)
         method = minimise if self.settings.optimiser == "adam" and held is None else solve
@@ -294,14 +295,17 @@ class _Run:
             raise _EnoughError
 
     def _judged(self) -> None:
-        """Remembers the coordinates that do best on other logs, and for how long none did better."""
-        if self.judge is None or np.array_equal(self.at.theta, self.last):
+        """Remembers the coordinates that do best on other logs, and for how long none did better.
+
+        Only training can go on for too long, and only in windows: neither physics alone nor single stretches.
+        """
+        if self.judge is None or self.held or np.array_equal(self.at.theta, self.last):
             return
         self.last, score = self.at.theta, self.judge(self.at.theta)
         if self.best is None or score < self.best[0]:
             self.best, self.waited = (score, self._saved()), 0
         else:
-            self.waited += 1
+            self.waited += bool(self.windows.joined.any())
 
 
 class _EnoughError(Exception):
