@@ -1,1 +1,1 @@
-"""Hybrids of recorded robots: the port that `suggest` proposes, trained, and tested on held-out runs."""
+"""Hybrids of recorded robots: the port that `suggest` proposes first, trained from three seeds, on held-out runs."""

@@ -4,6 +4,8 @@
 2. Stretches are joined to windows, at first loosely, then ever more tightly, while noise levels are estimated anew.
 3. Whole logs are windows if the model explains them as well as it does short stretches; otherwise windows are short,
    and the estimate of the stretches alone is kept if it predicts these windows as well.
+
+Networks are silent meanwhile: they are trained from there, together with everything else.
 """
 
 import dataclasses
@@ -166,7 +168,7 @@ class _Run:
         self.networks = network_coordinates(problem.parameters)
         self.many = problem.trained.size > 0
         self.adam = settings.optimiser == "adam" or self.many
-        self.converged = self.interrupted = False
+        self.converged = self.interrupted = self.held = False
         self.at: Point
 
     def solve(self, start: Point) -> None:
@@ -180,26 +182,56 @@ class _Run:
             self._restore((*self.best[1][:3], self.converged))
 
     def _stages(self) -> None:
-        layout = self.problem.layout
         if self.settings.horizons:
             self._curriculum()
+        elif not self.networks.any():
+            self._explain()
+        else:
+            if not self.networks.all():
+                self._explain(held=self.networks)  # physics explains what it can
+            self._train()
+
+    def _explain(self, held: Bool[np.ndarray, "size"] | None = None) -> None:
+        """From single stretches to the longest windows that the model explains."""
+        self._stretch_by_stretch(held)
+        stretches = self._saved()
+        if self.settings.window is None and self._whole(held):
             return
-        alone, whole = layout.windows(1), layout.windows(layout.size)
-        if self.networks.any() and not self.networks.all():
-            self._stage(alone, gain=FAR, damping=1e-3, held=self.networks)  # physics explains what it can
-        self.converged = self._stage(alone, gain=FAR, damping=1e-3).converged
-        self._settle(alone)
-        stretches, noise = self._saved(), self._noise()
-        if self.settings.window is None:
-            self._stage(whole, gain=FAR)
-            if np.median(self._noise() / noise) < MISFIT:
-                self._join(whole)
-            if np.median(self._noise() / noise) < MISFIT:
-                return
-            self._restore(stretches)
-        self._join(layout.windows(max(1, round((self.settings.window or WINDOW) / layout.seconds))))
+        self._join(self._windows(), held)
         if self.settings.window is None:
             self._prefer(stretches)
+
+    def _train(self) -> None:
+        """The same for everything together, but never on single stretches alone: networks learn their noise."""
+        self._stretch_by_stretch()
+        if self.settings.window is not None or not self._whole():
+            self._join(self._windows())
+
+    def _stretch_by_stretch(self, held: Bool[np.ndarray, "size"] | None = None) -> None:
+        """Every stretch from a first state of its own."""
+        alone = self.problem.layout.windows(1)
+        self.converged = self._stage(alone, gain=FAR, damping=1e-3, held=held).converged
+        self._settle(alone, held=held)
+
+    def _whole(self, held: Bool[np.ndarray, "size"] | None = None) -> bool:
+        """Takes whole logs as windows if they are explained as well as those so far; otherwise all stays as it was."""
+        before, noise = self._saved(), self._noise()
+        whole = self.problem.layout.windows(self.problem.layout.size)
+        self._stage(whole, gain=FAR, held=held)
+        if np.median(self._noise() / noise) < MISFIT:
+            self._join(whole, held)
+        if np.median(self._noise() / noise) < MISFIT:
+            return True
+        self._restore(before)
+        return False
+
+    def _windows(self) -> Windows:
+        """Windows where the model cannot follow whole logs."""
+        return self.problem.layout.windows(self._stretches(self.settings.window or WINDOW))
+
+    def _stretches(self, seconds: float) -> int:
+        """Number of stretches of a window."""
+        return max(1, round(seconds / self.problem.layout.seconds))
 
     def _curriculum(self) -> None:
         """Physics alone on short stretches, then everything on ever longer windows."""
@@ -208,7 +240,7 @@ class _Run:
             self._stage(layout.windows(1), gain=FAR, damping=1e-3, held=self.networks)
         self._stage(layout.windows(1), gain=FAR, damping=1e-3)
         for seconds in self.settings.horizons:
-            self._join(layout.windows(max(1, round(seconds / layout.seconds))))
+            self._join(layout.windows(self._stretches(seconds)))
 
     def _join(self, windows: Windows, held: np.ndarray | None = None) -> None:
         """Windows whose stretches are joined ever more tightly."""
@@ -218,7 +250,7 @@ class _Run:
 
     def _settle(self, windows: Windows, tight: float = 1.0, held: np.ndarray | None = None) -> None:
         """The last stage again, to the end, with noise levels as it left them; many weights have no other end."""
-        if not self.many:
+        if not self.many or held is not None:
             self.converged = self._stage(windows, tight, gain=self.settings.gain, held=held).converged
 
     def _prefer(self, stretches: tuple) -> None:
@@ -249,7 +281,7 @@ class _Run:
         noise = self._noise()
         misfit = max(1.0, float(np.median(noise / self.floor)))
         self.weights = Weights(noise, tight * misfit * self.roughness, self.settings.threshold)
-        self.windows = windows
+        self.windows, self.held = windows, held is not None
         training = self.networks.any() and held is None
         search = Search(self.settings.iterations, gain, damping, held, TRAINED if training else FLAT)
         method = minimise if self.adam and held is None else solve
@@ -283,14 +315,17 @@ class _Run:
             raise _EnoughError
 
     def _judged(self) -> None:
-        """Remembers the coordinates that do best on other logs, and for how long none did better."""
-        if self.judge is None or np.array_equal(self.at.theta, self.last):
+        """Remembers the coordinates that do best on other logs, and for how long none did better.
+
+        Only training can go on for too long, and only in windows: neither physics alone nor single stretches.
+        """
+        if self.judge is None or self.held or np.array_equal(self.at.theta, self.last):
             return
         self.last, score = self.at.theta, self.judge(self.at.theta)
         if self.best is None or score < self.best[0]:
             self.best, self.waited = (score, self._saved()), 0
         else:
-            self.waited += 1
+            self.waited += bool(self.windows.joined.any())
 
 
 class _EnoughError(Exception):

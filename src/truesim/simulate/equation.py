@@ -146,7 +146,7 @@ class EquationOfMotion(eqx.Module):
         touching = None if self.contact is None else self.contact.force(self.model, q, v, tap)
         contact, report = (None, None) if touching is None else touching
         smooth = applied if contact is None else applied + contact
-        constraint = self.joint_law.constraint(self.model, self.constants.joints, (q, v), smooth, self.timestep)
+        constraint = self.joint_law.constraint(self.model, self.constants.joints, (q, v), smooth, self.timestep, tap)
         return Forces(applied, constraint, contact, report, tap.seen)
 
     def damps(self) -> bool:

@@ -100,6 +100,17 @@ def drag(body: str, factor: float = 0.15) -> Flaw:
     return force
 
 
+def geared(joint: int, part: float = 0.4) -> Flaw:
+    """Dry friction that is a part of what the motor exerts."""
+
+    def force(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+        out = np.zeros(model.nv)
+        out[joint] = -part * np.abs(data.ctrl[joint]) * np.tanh(data.qvel[joint] / 0.02)
+        return out
+
+    return force
+
+
 def spring(joint: int, stiffness: float = 1.5, rest: float = 0.4) -> Flaw:
     """A spring between a link and the one before it."""
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.identify.suggest.planted import ARM2, ARM3, POLE, drag, recorded, spring, stribeck
+from tests.identify.suggest.planted import ARM2, ARM3, POLE, drag, geared, recorded, spring, stribeck
 from tests.robots import robot
 from truesim.contact import ContactCompliant
 from truesim.data import Log
@@ -50,6 +50,16 @@ def test_stribeck_friction():
     onset = np.abs(best.curve.y[np.abs(best.curve.x) < 0.3]).max()
     fast = np.abs(best.curve.y[np.abs(best.curve.x) > 3.0])
     assert onset > 1.2 * np.median(fast)  # the true curve: 0.55 against 0.3
+
+
+def test_friction_under_load():
+    """Dry friction that grows with the motor's torque is found at its bound, from what the joint transmits."""
+    text = POLE.replace('armature=".01"', 'armature=".01" frictionloss=".05"')
+    best = found(text, (31, 32), flaw=geared(0), seconds=3.0).found[0]
+    assert (best.port, best.kind, best.names) == ("joint.friction_bound", "friction under load", ("hinge",))
+    assert best.explained > 0.9
+    assert best.curve is not None
+    assert np.polyfit(np.abs(best.curve.x), best.curve.y, 1)[0] == pytest.approx(0.4, rel=0.1)
 
 
 def test_drag_on_one_link(tmp_path):

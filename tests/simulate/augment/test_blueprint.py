@@ -13,7 +13,19 @@ from tests.robots import CONSTRAINED, SMOOTH, robot, start
 from truesim import native
 from truesim.contact import ContactCompliant
 from truesim.core.errors import TruesimError
-from truesim.simulate import GRU, MLP, Blueprint, Constant, Rule, Simulator, State, read_blueprint, rollout
+from truesim.simulate import (
+    GRU,
+    MLP,
+    Blueprint,
+    Constant,
+    MujocoJointLaw,
+    Rule,
+    Simulator,
+    SmoothJointLaw,
+    State,
+    read_blueprint,
+    rollout,
+)
 from truesim.simulate import compile_value_and_gradient as value_and_gradient
 from truesim.simulate.augment.file import blueprint_of, description_of
 
@@ -52,6 +64,33 @@ def test_modes(mode, expected):
     reference = linear(Rule("joint.torque", (), Constant(), sharing="each"), wanted, undamped)
     learned = linear(Rule("joint.damping_torque", (), Constant(), mode=mode), [y])
     np.testing.assert_allclose(acceleration(learned, state), acceleration(reference, state), rtol=1e-12)
+
+
+@pytest.mark.parametrize("law", [MujocoJointLaw, SmoothJointLaw])
+@pytest.mark.parametrize("more", [0.4, -1.0])
+def test_the_bound_of_dry_friction(law, more):
+    """A constant at the bound is more dry friction in the model, and none where it would be negative."""
+    model = robot(CONSTRAINED)
+    loss = np.asarray(model.joints.frictionloss)
+    rougher = eqx.tree_at(lambda m: m.joints.frictionloss, model, np.maximum(loss + more, 0.0))
+    rule = Rule("joint.friction_bound", (), Constant())
+    learned = linear(rule, [more], model, joint_law=law.of(model))
+    plain = Simulator.of(rougher, joint_law=law.of(model))
+    state = start(model)
+    np.testing.assert_allclose(acceleration(learned, state), acceleration(plain, state), rtol=1e-12)
+
+
+def test_joints_without_dry_friction_have_no_bound():
+    """A rule for them is refused, with those that have some; `*` means these."""
+    model = robot(CONSTRAINED)
+    model = eqx.tree_at(lambda m: m.joints.frictionloss, model, np.array([0.3, 0.0]))
+    with pytest.raises(TruesimError, match=r"joints b .* have no dry friction; those that have some: a\."):
+        Simulator.of(model, blueprint=Blueprint([Rule("joint.friction_bound", (), Constant(), names=("b",))]))
+    rule = Rule("joint.friction_bound", ("joint.motor_torque", "joint.gravity_torque"))
+    built = Simulator.of(model, blueprint=Blueprint([rule]))
+    assert built.learned.networks[0].rows == (0,)
+    with pytest.raises(TruesimError, match="no joint has dry friction"):
+        Simulator.of(robot(SMOOTH), blueprint=Blueprint([rule]))
 
 
 def test_only_some_names():

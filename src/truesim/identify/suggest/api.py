@@ -15,7 +15,7 @@ from truesim.identify.suggest.probe import THROUGH, Passage, Prober
 from truesim.identify.suggest.rank import Ranked, as_good, needed, ordered, ranked
 from truesim.identify.suggest.score import Score, score, weights
 from truesim.identify.suggest.thin import thinned
-from truesim.identify.suggest.track import Track, Tracker
+from truesim.identify.suggest.track import BOUND, Track, Tracker
 from truesim.simulate import Rule
 from truesim.simulate.augment import ports
 
@@ -223,31 +223,32 @@ def _axes(track: Track, passage: Passage, port: str) -> Float[np.ndarray, "stret
     """Axes of torque along which a port acts, in the middle of every stretch."""
     stretches, intervals = track.linear.q.shape[:2]
     nv, every = track.linear.v.shape[-1], track.disturbances
-    axes = np.zeros((stretches, every, nv))
     if port in THROUGH:
+        axes = np.zeros((stretches, every, nv))
         J = passage.torque[port][:, intervals // 2].reshape(stretches, nv, -1)
         U, s, _ = np.linalg.svd(J, full_matrices=False)
         U = U * (s > 1e-9 * (s.max() + 1e-300))[:, None]
         axes[:, :nv, : U.shape[-1]] = U[..., :nv]
-    elif port == "contact.friction_coefficient":
-        axes = np.zeros((stretches, every, every - nv))
-        axes[:, nv + np.arange(every - nv), np.arange(every - nv)] = 1.0
     else:
-        axes[:, np.arange(nv), np.arange(nv)] = 1.0
+        places = track.places(port)
+        axes = np.zeros((stretches, every, len(places)))
+        axes[:, places, np.arange(len(places))] = 1.0
     return axes
 
 
 def _curve(at: _Look, found: Ranked, disturbance: np.ndarray) -> Curve | None:
     """The disturbance over the first input of its first row, if it is one number over one number."""
-    candidate, simulator = found.candidate, at.track.problem.simulator
+    candidate, track, simulator = found.candidate, at.track, at.track.problem.simulator
     port = ports.port(candidate.port)
     if not candidate.inputs or port.of not in ("dofs", "actuators") or candidate.torques is None:
         return None
     row = ports.names(simulator, port).index(found.names[0])
     x = at.passage.values[candidate.inputs[0]][..., row].ravel()
     J = at.passage.torque.get(candidate.port)
-    dof = row if J is None else int(np.abs(J[..., row]).sum(axis=(0, 1)).argmax())
-    y = disturbance[..., dof].ravel()
+    place = row if J is None else int(np.abs(J[..., row]).sum(axis=(0, 1)).argmax())
+    if candidate.port == BOUND:
+        place = int(track.places(BOUND)[track.rough.index(row)])
+    y = disturbance[..., place].ravel()
     kept = np.argsort(x)[:: max(1, x.size // POINTS)]
     return Curve(found.names[0], candidate.inputs[0], x[kept], y[kept])
 

@@ -12,19 +12,16 @@ from scipy.signal import lfilter
 
 from truesim.core.typing import Float, Int
 from truesim.dynamics.regressor import PARAMETERS, inertial_parameters, regressors
+from truesim.identify.suggest import dictionaries
 from truesim.identify.suggest.probe import Passage
 from truesim.identify.suggest.track import Track
 from truesim.model.kinds import FREE
 from truesim.simulate.augment import ports
 
-SPEEDS = (0.01, 0.03, 0.1, 0.3, 1.0)
-"""Speeds at which friction may change, in parts of the fastest."""
 LAGS = (1.5, 3.0, 6.0, 12.0, 25.0)
 """Time constants of a lag, in intervals."""
 RESIDUAL, SCALE = "residual", "scale"
 """How a network changes its port."""
-FASTEST = 95
-"""Percentile of speeds that counts as the fastest."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,10 +77,10 @@ def _joined(
     return owner, np.concatenate(list(columns.values()), axis=-1)
 
 
-def _on_joint(track: Track, dof: int, values: Float[np.ndarray, "stretches intervals own"]) -> np.ndarray:
-    """Values as torques of one degree of freedom."""
+def _on_joint(track: Track, place: int, values: Float[np.ndarray, "stretches intervals own"]) -> np.ndarray:
+    """Values as one of the disturbances: a torque of one degree of freedom, or its bound of friction."""
     out = np.zeros((*values.shape[:2], track.disturbances, values.shape[-1]))
-    out[:, :, dof] = values
+    out[:, :, place] = values
     return out
 
 
@@ -124,12 +121,26 @@ def joints(track: Track, passage: Passage) -> Iterator[Candidate]:
     speed = ("joint.velocity",)
     yield from _joint_candidate(track, "joint.damping_torque", speed, "viscous damping", {d: v[..., [d]] for d in own})
     yield from _joint_candidate(
-        track, "joint.friction_torque", speed, "dry friction", {d: _friction(v[..., d]) for d in own}
+        track, "joint.friction_torque", speed, "dry friction", {d: dictionaries.friction(v[..., d]) for d in own}
     )
     place = ("joint.position",)
     for kind, degree in (("linear spring", 1), ("spring", 5)):
-        columns = {d: _powers(q[..., d], degree) for d in own}
+        columns = {d: dictionaries.powers(q[..., d], degree) for d in own}
         yield from _joint_candidate(track, "joint.spring_torque", place, kind, columns)
+
+
+def gears(track: Track, passage: Passage) -> Iterator[Candidate]:
+    """Dry friction that grows with what a joint transmits, as that of gears does (Duclusaud et al. 2025)."""
+    motor, load = passage.values["joint.motor_torque"], passage.values["joint.gravity_torque"]
+    columns = {}
+    for place, d in zip(track.places("joint.friction_bound"), track.rough, strict=True):
+        x = dictionaries.loaded(motor[..., d], load[..., d], passage.values["joint.velocity"][..., d])
+        columns[d] = _on_joint(track, place, x)
+    if columns:
+        owner, bounds = _joined(columns)
+        inputs = "joint.motor_torque", "joint.gravity_torque", "joint.velocity"
+        names = ports.names(track.problem.simulator, ports.port("joint.friction_bound"))
+        yield Candidate("joint.friction_bound", inputs, "friction under load", names, owner, bounds)
 
 
 def limits(track: Track, passage: Passage) -> Iterator[Candidate]:
@@ -178,7 +189,7 @@ def drag(track: Track, passage: Passage) -> Iterator[Candidate]:
     model = track.problem.simulator.model
     columns = {}
     for body in range(velocity.shape[2]):
-        wrenches = _drag(velocity[:, :, body], np.asarray(model.bodies.com[body], float))
+        wrenches = dictionaries.drag(velocity[:, :, body], np.asarray(model.bodies.com[body], float))
         columns[body] = _padded(track, np.einsum("sidc,sick->sidk", J[:, :, :, body], wrenches))
     owner, torques = _joined(columns)
     yield Candidate("body.wrench", ("body.velocity",), "drag", model.bodies.names, owner, torques)
@@ -195,7 +206,7 @@ def actuators(track: Track, passage: Passage) -> Iterator[Candidate]:
         late = {k: _lagged(track, value[..., k]) for k in range(len(names))}
         owner, torques = _through(track, passage.torque[port], late)
         yield Candidate(port, (port, f"previous {port}"), "lag", names, owner, torques)
-    curved = {k: _curved(force[..., k], speed[..., k]) for k in range(len(names))}
+    curved = {k: dictionaries.curved(force[..., k], speed[..., k]) for k in range(len(names))}
     owner, torques = _through(track, passage.torque["actuator.force"], curved)
     yield Candidate("actuator.force", ("actuator.force", "actuator.velocity"), "motor curve", names, owner, torques)
 
@@ -207,9 +218,10 @@ def contacts(track: Track, passage: Passage) -> Iterator[Candidate]:
         return
     names = ports.names(simulator, ports.port("contact.depth"))
     if not simulator.contact.is_smooth:
-        own, nv = track.disturbances - simulator.model.nv, simulator.model.nv
+        places = track.places("contact.friction_coefficient")
+        own = len(places)
         ones = np.zeros((*track.linear.q.shape[:2], track.disturbances, own))
-        ones[:, :, nv + np.arange(own), np.arange(own)] = 1.0
+        ones[:, :, places, np.arange(own)] = 1.0
         pairs = tuple(dict.fromkeys(names))
         owner = np.array([pairs.index(name) for name in names][:own])
         yield Candidate("contact.friction_coefficient", (), "friction by another coefficient", pairs, owner, ones)
@@ -226,7 +238,7 @@ def _compliant(track: Track, passage: Passage, names: tuple[str, ...]) -> Iterat
         J = passage.torque["contact.friction_force"]
         for kind, inputs, basis in (
             ("friction by a factor", ("contact.friction_force",), rubbing[..., None]),
-            ("friction", ("contact.slip", "contact.normal_force"), _rubbing(slip, normal)),
+            ("friction", ("contact.slip", "contact.normal_force"), dictionaries.rubbing(slip, normal)),
         ):
             torques = {
                 k: np.einsum("sidpc,sipck->sidk", J[..., own == k, :], basis[..., own == k, :, :])
@@ -261,37 +273,8 @@ def encoders(track: Track, passage: Passage) -> Iterator[Candidate]:
         yield Candidate("encoder.position", ("joint.position",), "encoder error", names, owner, None, readings)
 
 
-FAMILIES: tuple[Family, ...] = (joints, limits, scales, inertia, drag, actuators, contacts, encoders)
+FAMILIES: tuple[Family, ...] = (joints, gears, limits, scales, inertia, drag, actuators, contacts, encoders)
 """Where candidates come from; a new one is a function here."""
-
-
-def _friction(v: Float[np.ndarray, "stretches intervals"]) -> Float[np.ndarray, "stretches intervals own"]:
-    """Odd functions of a speed: straight, saturating, and highest at the onset of motion."""
-    fast = np.percentile(np.abs(v), FASTEST) + 1e-12
-    x = [v / (part * fast) for part in SPEEDS]
-    return np.stack([v, *(np.tanh(s) for s in x), *(s * np.exp(-0.5 * s**2) for s in x)], axis=-1)
-
-
-def _powers(q: Float[np.ndarray, "stretches intervals"], degree: int) -> Float[np.ndarray, "stretches intervals own"]:
-    """Chebyshev polynomials over the range of motion, the constant included."""
-    low, high = q.min(), q.max()
-    return np.polynomial.chebyshev.chebvander((2 * q - low - high) / (high - low + 1e-12), degree)
-
-
-def _drag(
-    velocity: Float[np.ndarray, "stretches intervals 6"], com: Float[np.ndarray, "3"]
-) -> Float[np.ndarray, "stretches intervals 6 own"]:
-    """Wrenches at the body's origin: linear and quadratic in the velocity of the centre of mass and in the turning."""
-    turn, u = velocity[..., :3], velocity[..., 3:] + np.cross(velocity[..., :3], com)
-    columns = []
-    for axis in np.eye(3):
-        for size in (1.0, np.linalg.norm(u, axis=-1), np.abs(u @ axis)):
-            force = (size * (u @ axis))[..., None] * axis
-            columns.append(np.concatenate([np.cross(com, force), force], axis=-1))
-        for size in (1.0, np.abs(turn @ axis)):
-            torque = (size * (turn @ axis))[..., None] * axis
-            columns.append(np.concatenate([torque, np.zeros_like(torque)], axis=-1))
-    return np.stack(columns, axis=-1)
 
 
 def _lagged(track: Track, value: Float[np.ndarray, "stretches intervals"]) -> np.ndarray:
@@ -305,23 +288,6 @@ def _lagged(track: Track, value: Float[np.ndarray, "stretches intervals"]) -> np
             before = lfilter([0, 1 - a], [1, -a], x, zi=[x[0] * a])[0] if len(x) else x
             out[piece, :, k] = ((1 - mean) * (before - x)).reshape(value[piece].shape)
     return out
-
-
-def _curved(force: np.ndarray, speed: np.ndarray) -> Float[np.ndarray, "stretches intervals own"]:
-    """A force that saturates, and falls with speed."""
-    strong = np.percentile(np.abs(force), FASTEST) + 1e-12
-    bent = [np.tanh(force / (part * strong)) for part in (0.1, 0.3, 1.0)]
-    return np.stack([force, *bent, force * np.abs(speed), speed * np.abs(force)], axis=-1)
-
-
-def _rubbing(slip: Float[np.ndarray, "stretches intervals points 2"], normal: np.ndarray) -> np.ndarray:
-    """Forces against the slip, in parts of the normal force, for several speeds at which they are developed."""
-    speed = np.linalg.norm(slip, axis=-1)
-    sliding = speed[normal > 0]
-    fast = (np.percentile(sliding, FASTEST) if sliding.size else 1.0) + 1e-12
-    level = np.stack([np.tanh(speed / (part * fast)) for part in SPEEDS], axis=-1)
-    along = (normal / np.maximum(speed, 1e-12))[..., None] * slip
-    return -along[..., None] * level[..., None, :]
 
 
 def _through(

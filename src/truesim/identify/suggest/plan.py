@@ -32,6 +32,7 @@ class Form:
 FORMS = {
     "viscous damping": Form(MLP(hidden=(), bias=False)),
     "dry friction": Form(MLP(hidden=(12,))),
+    "friction under load": Form(MLP(hidden=(8,))),
     "linear spring": Form(MLP(hidden=())),
     "spring": Form(MLP(hidden=(8,)), head="conservative"),
     "stop": Form(MLP(hidden=(8,))),

@@ -2,7 +2,8 @@
 
 First states of all stretches are fitted with the parameters held, at first alone, then loosely joined to windows, so
 that the states are those of the machine and not of the model. Around them every interval is linear in a small move of
-its first state, in the parameters, and in a disturbance of the torques and, with rigid contact, of its friction.
+its first state, in the parameters, and in a disturbance of the torques, of the bounds of dry friction in joints, and of
+the coefficients of friction of rigid contact.
 """
 
 import dataclasses
@@ -22,13 +23,14 @@ from truesim.identify.normal import Point, Weights, jumps, point
 from truesim.identify.problem import Problem
 from truesim.identify.shooting import Stretch
 from truesim.simulate import Blueprint, Constant, Rule, Simulator
+from truesim.simulate.augment import ports
 from truesim.simulate.augment.learned import Learned
 
 ITERATIONS, GAIN = 10, 1.0
 """First states are good enough when the cost would fall by less than this."""
 THRESHOLD = 8.0
 """Residuals beyond this many standard deviations count linearly while states are smoothed."""
-TORQUE, FRICTION = "joint.torque", "contact.friction_coefficient"
+TORQUE, BOUND, FRICTION = "joint.torque", "joint.friction_bound", "contact.friction_coefficient"
 
 
 class Linear(NamedTuple):
@@ -67,8 +69,19 @@ class Track:
 
     @property
     def disturbances(self) -> int:
-        """Number of disturbances of an interval: torques, then coefficients of friction."""
+        """Number of disturbances of an interval: torques, bounds of dry friction, coefficients of contact."""
         return self.linear.B.shape[-1] - self.problem.slots.size
+
+    def places(self, port: str) -> Int[np.ndarray, "own"]:
+        """Which of the disturbances are those of a port; torques unless it has its own."""
+        nv, rough = self.linear.v.shape[-1], len(self.rough)
+        ends = {BOUND: (nv, nv + rough), FRICTION: (nv + rough, self.disturbances)}
+        return np.arange(*ends.get(port, (0, nv)))
+
+    @property
+    def rough(self) -> tuple[int, ...]:
+        """Degrees of freedom with dry friction."""
+        return self.problem.simulator.joint_law.rough(self.problem.simulator.model)
 
     @functools.cached_property
     def pieces(self) -> list[Int[np.ndarray, "stretches"]]:
@@ -158,9 +171,13 @@ class Tracker:
 
     @functools.cached_property
     def _plan(self) -> Learned:
-        """An unknown number at every torque, and at every coefficient of friction that has no force of its own."""
+        """Unknown numbers at all torques, bounds of friction, and coefficients of friction without own forces."""
         simulator = self.problem.simulator
         rules = [Rule(TORQUE, network=Constant(), sharing="each", name="suggest torque")]
+        joints = ports.names(simulator, ports.port(BOUND))
+        rough = tuple(joints[d] for d in simulator.joint_law.rough(simulator.model))
+        if rough:
+            rules.append(Rule(BOUND, network=Constant(), sharing="each", names=rough, name="suggest bound"))
         if simulator.contact is not None and not simulator.contact.is_smooth:
             sharing = "shared" if simulator.contact.detector.culls else "each"
             rules.append(Rule(FRICTION, network=Constant(), sharing=sharing, name="suggest friction"))

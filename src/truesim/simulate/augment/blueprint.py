@@ -18,6 +18,7 @@ from truesim.simulate.augment.learned import INERTIA, Learned, Network
 from truesim.simulate.augment.memory import PREVIOUS
 from truesim.simulate.augment.networks import MLP, AbstractRecipe, AbstractRecurrent, Constant, double
 from truesim.simulate.integrators import Implicit
+from truesim.simulate.joint_laws.base import FRICTION_BOUND
 from truesim.simulate.simulator import INERTIA_SCALE, Simulator
 
 MODES = ("residual", "replace", "scale")
@@ -165,10 +166,24 @@ def _rows(simulator: Simulator, rule: Rule, output: Port) -> list[int]:
         if not any(fnmatch.fnmatchcase(name, pattern) for name in known):
             raise unknown_name(f"row of {output.name}", pattern, set(known))
     rows = [i for i, name in enumerate(known) if any(fnmatch.fnmatchcase(name, p) for p in rule.names)]
+    if output == FRICTION_BOUND:
+        rows = _rough(simulator, rule, known, rows)
     culled = output.of == "contacts" and simulator.contact is not None and simulator.contact.detector.culls
     if culled and (len(rows) < len(known) or rule.sharing == "each"):
         raise TruesimError("Contact points that are culled have no fixed pair: use one shared network for all of them.")
     return rows
+
+
+def _rough(simulator: Simulator, rule: Rule, known: tuple[str, ...], rows: list[int]) -> list[int]:
+    """Those of the rows that have dry friction."""
+    rough = simulator.joint_law.rough(simulator.model)
+    found = [d for d in rows if d in rough]
+    if not found:
+        raise TruesimError(
+            f"The joints {', '.join(rule.names)} of the rule {rule.name} have no dry friction; those that have some: "
+            f"{', '.join(dict.fromkeys(known[d] for d in rough))}. A frictionloss above zero, or a free one, gives it."
+        )
+    return found
 
 
 def _input(simulator: Simulator, rule: Rule, name: str, output: Port) -> Port:

@@ -11,7 +11,7 @@ from truesim.core.tap import Port
 from truesim.data import position_columns, sensor_columns
 from truesim.simulate.augment.learned import INERTIA
 from truesim.simulate.equation import BODY_VELOCITY, CORIOLIS, GRAVITY, POSITION, TORQUE, VELOCITY, WRENCH
-from truesim.simulate.joint_laws.base import FRICTION, LIMIT
+from truesim.simulate.joint_laws.base import FRICTION, FRICTION_BOUND, LIMIT
 from truesim.simulate.passive import DAMPING, SPRING
 from truesim.simulate.sensors import ENCODER_POSITION, ENCODER_VELOCITY, READING
 from truesim.simulate.simulator import INERTIA_SCALE, VELOCITY_CHANGE, Simulator
@@ -25,7 +25,7 @@ PORTS = (
     *STATE,
     INERTIA_SCALE,
     *(COMMAND, LENGTH, SPEED, FORCE, MOTOR_TORQUE),
-    *(SPRING, DAMPING, FRICTION, LIMIT, GRAVITY, CORIOLIS, WRENCH, TORQUE, INERTIA),
+    *(SPRING, DAMPING, FRICTION_BOUND, FRICTION, LIMIT, GRAVITY, CORIOLIS, WRENCH, TORQUE, INERTIA),
     *CONTACT,
     VELOCITY_CHANGE,
     *READINGS,
@@ -97,6 +97,8 @@ def absence(simulator: Simulator, port: Port) -> str | None:
             return f"{law} finds it together with the step; ContactCompliant computes it before"
         if port.components and max((p.dimension for p in simulator.contact.detector.pairs), default=0) < 3:
             return "all contacts are without friction"
+    if port == FRICTION_BOUND and not simulator.joint_law.rough(simulator.model):
+        return "no joint has dry friction that the joint law finds"
     if not names(simulator, port):
         return f"the robot has no {port.of}"
     return None
@@ -117,8 +119,10 @@ def precedes(simulator: Simulator, port: Port, output: Port) -> bool:
         return port in STATE or port == output
     rigid = simulator.contact is not None and not simulator.contact.is_smooth
 
-    def place(port: Port) -> int:
-        """Rigid contact comes last in a step."""
+    def place(port: Port) -> float:
+        """Friction that is solved comes just before what the integrator adds, rigid contact last in a step."""
+        if port == FRICTION_BOUND and FRICTION.name in simulator.joint_law.solved:
+            return PORTS.index(VELOCITY_CHANGE) - 0.5
         return PORTS.index(port) + len(PORTS) * (rigid and port in CONTACT)
 
     return port not in READINGS and place(port) <= place(output)

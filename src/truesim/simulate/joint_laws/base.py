@@ -18,6 +18,12 @@ FRICTION = Port(
     "Dry friction in each joint. Where it is solved as a constraint, a residual is a torque beside it.",
     velocity="joint.velocity",
 )
+FRICTION_BOUND = Port(
+    "joint.friction_bound",
+    "dofs",
+    "N m|N",
+    "Largest dry friction in each joint that has some: it holds up to this, and slides with this; never below zero.",
+)
 LIMIT = Port(
     "joint.limit_torque",
     "dofs",
@@ -56,6 +62,10 @@ class AbstractJointLaw(eqx.Module):
         """Names of the ports whose values are found together with the acceleration, and not before."""
 
     @abc.abstractmethod
+    def rough(self, model: Model) -> tuple[int, ...]:
+        """Degrees of freedom with dry friction."""
+
+    @abc.abstractmethod
     def force(
         self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], tap: Tap = NO_TAP
     ) -> Float[Array, "nv"]:
@@ -73,6 +83,7 @@ class AbstractJointLaw(eqx.Module):
         state: tuple[Float[Array, "nq"], Float[Array, "nv"]],
         applied: Float[Array, "nv"],
         timestep: Float[Array, ""],
+        tap: Tap = NO_TAP,
     ) -> ConstraintForce:
         """Forces that depend on the acceleration, found together with it [N m or N].
 
@@ -82,10 +93,11 @@ class AbstractJointLaw(eqx.Module):
             state: Configuration and velocity.
             applied: All other generalised forces.
             timestep: [s]; soft constraints may not be stiffer than it allows.
+            tap: Who sees what they are made of.
         """
 
 
-def dry_friction(model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv"]:
+def dry_friction(model: Model, v: Float[Array, "nv"], tap: Tap = NO_TAP) -> Float[Array, "nv"]:
     """Largest dry friction on each degree of freedom [N m or N], the Stribeck effect included.
 
     frictionloss + stiction exp(-(v / stribeck_velocity)^2)
@@ -94,4 +106,5 @@ def dry_friction(model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv"]:
     loss, stiction, width = (
         per_dof(model, x) for x in (joints.frictionloss, joints.stiction, joints.stribeck_velocity)
     )
-    return loss + stiction * jnp.exp(-((v / width) ** 2))
+    bound = loss + stiction * jnp.exp(-((v / width) ** 2))
+    return jnp.maximum(tap(FRICTION_BOUND, bound), 0.0) if tap.wants(FRICTION_BOUND) else bound

@@ -64,6 +64,11 @@ class MujocoJointLaw(AbstractJointLaw):
         """Friction and limits, where a joint has any."""
         return (FRICTION.name,) * bool(self.friction) + (LIMIT.name,) * bool(self.limits)
 
+    def rough(self, model: Model) -> tuple[int, ...]:
+        """Those of the joints with dry friction."""
+        links = [link for link in model.topology.links if link.joint in self.friction]
+        return tuple(d for link in links for d in range(link.v.start, link.v.stop))
+
     def force(
         self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], tap: Tap = NO_TAP
     ) -> Float[Array, "nv"]:
@@ -78,7 +83,13 @@ class MujocoJointLaw(AbstractJointLaw):
         return JointConstants(inverse_weights(model)) if self.friction or self.limits else None
 
     def constraint(
-        self, model: Model, constants: JointConstants | None, state: tuple, applied: Array, timestep: Array
+        self,
+        model: Model,
+        constants: JointConstants | None,
+        state: tuple,
+        applied: Array,
+        timestep: Array,
+        tap: Tap = NO_TAP,
     ) -> ConstraintForce:
         """Force of friction and limits on each degree of freedom [N m or N]."""
         if constants is None:
@@ -89,7 +100,8 @@ class MujocoJointLaw(AbstractJointLaw):
         links = {link.joint: link for link in model.topology.links}
         parts = []
         if self.friction:
-            parts.append(_friction_rows(model, [links[j] for j in self.friction], v, weight, least))
+            bound = dry_friction(model, v, tap)
+            parts.append(_friction_rows(model, [links[j] for j in self.friction], (v, bound), weight, least))
         if self.limits:
             parts.append(_limit_rows(model, [links[j] for j in self.limits], (q, v), weight, least))
         rows = Rows(*(jnp.concatenate(part) for part in zip(*parts, strict=True)))
@@ -138,15 +150,16 @@ def inverse_weights(model: Model) -> Float[Array, "nv"]:
     return diagonal
 
 
-def _friction_rows(model: Model, links: list[Link], v: Array, weight: Array, least: Array) -> Rows:
-    """A row of dry friction for every degree of freedom of these joints."""
+def _friction_rows(model: Model, links: list[Link], moving: tuple[Array, Array], weight: Array, least: Array) -> Rows:
+    """A row of dry friction for every degree of freedom of these joints, given all velocities and bounds."""
+    v, bound = moving
     dofs = np.concatenate([np.arange(link.v_start, link.v.stop) for link in links])
     j = np.concatenate([np.full(link.kind.nv, link.joint) for link in links])
     solimp = model.joints.solimpfriction[j]
     _, b = _spring(model.joints.solreffriction[j], solimp, least)
     impedance = _impedance(solimp, jnp.zeros(len(dofs)))
-    loss = dry_friction(model, v)[dofs]
-    return Rows(jnp.eye(model.nv)[dofs], -b * v[dofs], _stiffness(impedance, weight[dofs]), -loss, loss)
+    most = bound[dofs]
+    return Rows(jnp.eye(model.nv)[dofs], -b * v[dofs], _stiffness(impedance, weight[dofs]), -most, most)
 
 
 def _limit_rows(model: Model, links: list[Link], state: tuple[Array, Array], weight: Array, least: Array) -> Rows:

@@ -36,9 +36,9 @@ class SmoothFriction(eqx.Module):
         """Friction of this sharpness [rad/s or m/s] in every joint."""
         return cls(np.full(len(model.joints.names), width), model.joints.names)
 
-    def force(self, model: Model, v: Float[Array, "nv"]) -> Float[Array, "nv"]:
+    def force(self, model: Model, v: Float[Array, "nv"], tap: Tap = NO_TAP) -> Float[Array, "nv"]:
         """Friction force on each degree of freedom [N m or N]."""
-        return -dry_friction(model, v) * jnp.tanh(v / per_dof(model, self.width))
+        return -dry_friction(model, v, tap) * jnp.tanh(v / per_dof(model, self.width))
 
 
 class SmoothLimits(eqx.Module):
@@ -94,11 +94,15 @@ class SmoothJointLaw(AbstractJointLaw):
         """None."""
         return ()
 
+    def rough(self, model: Model) -> tuple[int, ...]:
+        """All, if there is friction."""
+        return () if self.friction is None else tuple(range(model.nv))
+
     def force(
         self, model: Model, q: Float[Array, "nq"], v: Float[Array, "nv"], tap: Tap = NO_TAP
     ) -> Float[Array, "nv"]:
         """The sum of friction and limits."""
-        friction = tap(FRICTION, jnp.zeros(model.nv) if self.friction is None else self.friction.force(model, v))
+        friction = tap(FRICTION, jnp.zeros(model.nv) if self.friction is None else self.friction.force(model, v, tap))
         if self.limits is None and not tap.wants(LIMIT):
             return friction
         limits = jnp.zeros(model.nv) if self.limits is None else self.limits.force(model, q, v)
@@ -109,7 +113,13 @@ class SmoothJointLaw(AbstractJointLaw):
         return None
 
     def constraint(
-        self, model: Model, constants: JointConstants | None, state: tuple, applied: Array, timestep: Array
+        self,
+        model: Model,
+        constants: JointConstants | None,
+        state: tuple,
+        applied: Array,
+        timestep: Array,
+        tap: Tap = NO_TAP,
     ) -> ConstraintForce:
         """No constraint: everything is in `force`."""
         return ConstraintForce.none(model.nv)
