@@ -155,7 +155,7 @@ def test_derivatives_know_what_networks_remember(log):
 
 
 def test_the_effect_of_a_network_is_measured_along_the_logs(hybrid):
-    """Friction of 0.2 and 0.1 N m s/rad, of which the model has none: the curve falls, and errors grow without it."""
+    """Friction that the model does not have: the curve falls, and errors, noise of 1 mrad included, grow without it."""
     found = effects(hybrid.problem, hybrid.solution.theta)["friction"]
     assert (found.term, found.unit, found.input, found.input_unit) == (0.0, "N m", "joint.velocity", "rad/s")
     assert set(found.curves) == {"shoulder", "elbow"}
@@ -166,7 +166,9 @@ def test_the_effect_of_a_network_is_measured_along_the_logs(hybrid):
     velocity, torque = np.array(found.points).T
     np.testing.assert_allclose(torque, np.interp(velocity, x, y), atol=0.02 * np.abs(y).max())
     without = silent_errors(hybrid.problem, hybrid.solution.theta, 0.5)
-    assert all(without[row] > 3 * error.median for row, error in hybrid.errors["train"].items())
+    ratios = [without[row] / error.median for row, error in hybrid.errors["train"].items()]
+    assert min(ratios) > 1.5
+    assert max(ratios) > 3
 
 
 def test_a_network_in_the_place_of_physics_has_no_robot_without_it(undamped, log):

@@ -301,3 +301,23 @@ def test_broken_files(tmp_path, text, sentence):
         read_blueprint(path)
     assert sentence in str(raised.value)
     assert str(path) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ({"network": "mlp"}, r"network must be a table, such as \{kind = 'mlp', hidden = \[8\]\}, not 'mlp'"),
+        ({"network": {"hidden": 8}}, r"hidden of a network of kind 'mlp' must be a list, such as \[8, 8\]; it is 8"),
+        ({"network": {"kind": "gru", "hidden": [8]}}, "hidden of a network of kind 'gru' must be a single value"),
+        ({"network": {"kind": "lagged"}}, "A network of kind 'lagged' needs interval"),
+        ({"scales": {"velocity": 3.0}}, "velocity.*joint.velocity"),
+        ({"scales": 3.0}, "scales of the rule for joint.friction_torque must be a table"),
+        ({"penalty": "much"}, "penalty of the rule for joint.friction_torque must be a number, not 'much'"),
+        ({"penalty": -1.0}, "must not be negative"),
+    ],
+)
+def test_mistakes_in_a_file_are_explained(rule, message):
+    """What is wrong, and what would be right; never an error of Python's own."""
+    table = {"output": "joint.friction_torque", "inputs": ["joint.velocity"], **rule}
+    with pytest.raises(TruesimError, match=message):
+        blueprint_of({"rule": [table]})

@@ -68,6 +68,11 @@ class Rule:
                 raise unknown_name(kind, value, valid)
         if self.head is not None and self.head not in HEADS:
             raise unknown_name("head", self.head, HEADS)
+        for name in self.scales:
+            if name not in self.inputs:
+                raise unknown_name(f"input of the rule {self.name} to scale", name, set(self.inputs))
+        if not self.penalty >= 0:
+            raise TruesimError(f"The penalty of the rule {self.name} is {self.penalty:g}; it must not be negative.")
         if not self.size > 0 or any(not s > 0 for s in self.scales.values()):
             raise TruesimError(
                 f"The sizes in the rule {self.name} are {self.size:g}, {dict(self.scales)}; they must be above zero."

@@ -54,6 +54,14 @@ def _rule(table: Mapping[str, Any]) -> Rule:
     for key in ("inputs", "names"):
         if not _is_texts(table.get(key, [])):
             raise TruesimError(f"{key} of the rule for {table['output']} must be a list of texts, not {table[key]!r}.")
+    for key in ("penalty", "size"):
+        if isinstance(table.get(key, 1.0), bool) or not isinstance(table.get(key, 1.0), int | float):
+            raise TruesimError(f"{key} of the rule for {table['output']} must be a number, not {table[key]!r}.")
+    if not isinstance(table.get("scales", {}), Mapping):
+        raise TruesimError(
+            f"scales of the rule for {table['output']} must be a table, such as {{'joint.velocity' = 5.0}}, not "
+            f"{table['scales']!r}."
+        )
     return Rule(**{**table, "network": _recipe(table.get("network", {}))})
 
 
@@ -62,6 +70,8 @@ def _is_texts(value: Any) -> bool:
 
 
 def _recipe(table: Mapping[str, Any]) -> AbstractRecipe:
+    if not isinstance(table, Mapping):
+        raise TruesimError(f"network must be a table, such as {{kind = 'mlp', hidden = [8]}}, not {table!r}.")
     numbers = dict(table)
     kind = numbers.pop("kind", MLP.kind)
     if kind not in RECIPES:
@@ -70,6 +80,15 @@ def _recipe(table: Mapping[str, Any]) -> AbstractRecipe:
     for key in numbers:
         if key not in valid:
             raise unknown_name(f"key of a network of kind {kind!r}", key, ["kind", *valid])
+    needed = [f.name for f in dataclasses.fields(RECIPES[kind]) if f.default is dataclasses.MISSING]
+    for key in needed:
+        if key not in numbers:
+            raise TruesimError(f"A network of kind {kind!r} needs {key}; it has {sorted(numbers)}.")
+    many = {f.name for f in dataclasses.fields(RECIPES[kind]) if isinstance(f.default, tuple)}
+    for key, value in numbers.items():
+        if isinstance(value, list | tuple) != (key in many):
+            form = "a list, such as [8, 8]" if key in many else "a single value, no list"
+            raise TruesimError(f"{key} of a network of kind {kind!r} must be {form}; it is {value!r}.")
     return RECIPES[kind](**numbers)
 
 
