@@ -28,11 +28,11 @@ def evolution_figure(evolution: Evolution, names: Sequence[str], truth: Float[np
         truth: True values, if they are known.
     """
     rows = len(names) + 1
-    figure = make_subplots(rows, 1, shared_xaxes=True, vertical_spacing=0.28 / rows, subplot_titles=["loss", *names])
+    figure = make_subplots(rows, 1, shared_xaxes=True, vertical_spacing=0.28 / rows, subplot_titles=["", *names])
     figure.update_annotations(x=0, xanchor="left", font={"size": 12})
     epochs = np.arange(1, len(evolution.loss) + 1)
     figure.add_scatter(x=epochs, y=evolution.loss, line={"color": INK, "width": 1.5}, showlegend=False, row=1, col=1)
-    figure.update_yaxes(type="log" if _wide(evolution.loss) else "linear", row=1, col=1)
+    figure.update_yaxes(title_text="loss", type="log" if _wide(evolution.loss) else "linear", row=1, col=1)
     for k in range(evolution.weights.shape[1]):
         for i in range(len(names)):
             _band(figure, epochs, evolution.means[:, k, i], evolution.stds[:, k, i], k, i)
@@ -43,7 +43,7 @@ def evolution_figure(evolution: Evolution, names: Sequence[str], truth: Float[np
     for epoch in np.flatnonzero(np.diff(evolution.seen, prepend=-1)) if evolution.seen.any() else ():
         figure.add_vline(x=int(epoch) + 1, line={"color": FAINT, "dash": "dot", "width": 1})
         figure.add_annotation(
-            x=int(epoch) + 1, y=1.0, yref="paper", yanchor="top", xanchor="left", showarrow=False,
+            x=int(epoch) + 1, y=1.0, yref="paper", yanchor="bottom", xanchor="left", showarrow=False,
             text=str(int(evolution.seen[epoch])), font={"color": FAINT, "size": 11},
         )  # fmt: skip
     styled(figure, 150 * rows + 90)

@@ -51,6 +51,18 @@ def test_the_cost_of_parameters_alone(solved):
     np.testing.assert_allclose(around - best, 0.5, rtol=0.1)
 
 
+def test_beyond_a_bound_the_cost_goes_on_rising(solved):
+    """Nothing is simulated there, and still its slope is that of its values."""
+    posterior = laplace(solved)
+    profile, low = Profile(solved, posterior.covariance), solved.problem.parameters.bounds[0]
+    k = int(np.flatnonzero(np.isfinite(low))[-1])
+    theta = np.tile(solved.theta, (3, 1))
+    theta[:, k] = low[k] - posterior.std[k] * np.array([29.9, 30.0, 30.1])
+    costs, slopes = profile(theta)
+    assert costs[0] < costs[1] < costs[2] < np.inf
+    np.testing.assert_allclose(slopes[1, k], (costs[2] - costs[0]) / (theta[2, k] - theta[0, k]), rtol=0.05)
+
+
 def test_a_mixture_of_a_well_determined_problem_is_laplace(solved):
     """Where the cost is a parabola, likelihood and entropy leave Laplace's posterior as it is."""
     start = laplace(solved)

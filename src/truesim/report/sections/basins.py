@@ -39,9 +39,9 @@ def basin_table(document: Mapping[str, Any]) -> BasinTable | None:
         Basin(number(basin["cost"]), basin["count"], tuple(_value(basin["values"][name]) for name in names))
         for basin in search["basins"][:MOST]
     ]
-    words = (
-        f"{search['solves']} solves from different starts came to {search['found']} minima; the fit took up the lowest."
-    )
+    count = search["found"]
+    minima = "one minimum, which the fit took up" if count == 1 else f"{count} minima; the fit took up the lowest"
+    words = f"{search['solves']} solves from different starts came to {minima}."
     return BasinTable(words, names, tuple(rows))
 
 
