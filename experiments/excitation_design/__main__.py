@@ -81,11 +81,11 @@ def picture(plans: dict[str, Plan]) -> go.Figure:
 def main() -> None:
     """Prints the table and draws the picture."""
     parser = argparse.ArgumentParser(prog="python -m experiments.excitation_design")
-    parser.add_argument("--quick", action="store_true", help="fewer chirps and a short search")
+    parser.add_argument("--quick", action="store_true", help="shorter motions, fewer chirps, a short search")
     parser.add_argument("--out", type=Path, default=Path("excitation_design"), help="folder of the picture")
     arguments = parser.parse_args()
     quick = arguments.quick
-    made = designer(seconds=4.0, starts=1 if quick else 2, iterations=10 if quick else 60)
+    made = designer(seconds=2.0 if quick else 8.0, starts=1 if quick else 2, iterations=10 if quick else 130)
     seeds = range(3 if quick else 20)
     plans = {}
     for name, common in (("best chirp, one sweep", True), ("best chirp, own sweeps", False)):

@@ -193,7 +193,7 @@ def test_importing_changes_no_setting():
 
 def test_kernels_that_are_collected_as_garbage():
     """Part of a cycle, a kernel is finalised in no order with what it holds."""
-    for k in range(30):
+    for k in range(8):
         kernel = native.compile(lambda x, k=k: jnp.sin(x) * k, np.zeros(3))
         cycle = [kernel]
         cycle.append(cycle)

@@ -41,12 +41,12 @@ def test_gradients_go_through_the_simulator(designer, criterion):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(experiment.basis.shape[1], 2))
     x *= 1.5 * fitting(experiment, x)
-    way, h = rng.normal(size=x.shape), 1e-5
+    way, h = rng.normal(size=x.shape), 1e-7
     multipliers = rng.uniform(0, 1, (len(designer.time), len(designer.limits.names)))
     _, slope = experiment.cost(x, multipliers, 100.0)
     ahead, behind = (experiment.cost(x + side * h * way, multipliers, 100.0)[0] for side in (1, -1))
     difference = (ahead - behind) / (2 * h)
-    assert np.sum(slope * way) == pytest.approx(difference, rel=1e-4)
+    assert np.sum(slope * way) == pytest.approx(difference, rel=1e-6)
 
 
 def test_limits_hold_along_the_motion_of_another_engine(plan):

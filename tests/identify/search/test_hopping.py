@@ -59,8 +59,8 @@ def test_every_chain_reaches_the_goal():
 
 def test_time_ends_a_search():
     """A search that would go on for ever stops after its time."""
-    found = hop(rippled(), Hopping(chains=4, seconds=0.3))
-    assert 0.3 <= found.seconds < 5
+    found = hop(rippled(), Hopping(chains=4, seconds=2.0))
+    assert 2.0 <= found.seconds < 10
     assert found.solves
 
 

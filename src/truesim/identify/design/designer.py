@@ -135,10 +135,11 @@ class Designer:
         Args:
             watch: Called with the number of the stage and the cost, after every evaluation.
         """
-        experiment = dataclasses.replace(self._experiment, reach=reach(self._experiment))
+        finer = dataclasses.replace(self._experiment, reach=reach(self._experiment))
+        coarse = basis(self.time, self.time[-1], 2 * self.choices.spacing)
+        experiment = dataclasses.replace(finer, basis=coarse)
         first = starts(experiment, self.choices.starts, np.random.default_rng(self.choices.seed))
-        found = search(experiment, first, self.choices.iterations, watch)
-        return self.plan(self.within(experiment.commands(found)))
+        return self.plan(self.within(search(experiment, first, finer, self.choices.iterations, watch)))
 
     def _expected(self, covariance: Float[np.ndarray, "size size"]) -> tuple[Expected, ...]:
         with jax.enable_x64(True):

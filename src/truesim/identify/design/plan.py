@@ -22,8 +22,8 @@ class Choices:
     """How long it lasts [s]."""
     rate: float = 200.0
     """Commands and readings a second [Hz]."""
-    spacing: float = 0.06
-    """Distance of the splines' knots [s]."""
+    spacing: float = 0.04
+    """Distance of the splines' knots at the end of the search [s]; at first they are twice as far apart."""
     noise: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """Standard deviation of readings by channel, such as `qpos/elbow` [SI units]."""
     channels: Sequence[str] = ("qpos/*",)

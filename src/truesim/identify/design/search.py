@@ -18,10 +18,12 @@ from truesim.identify.design.criterion import CRITERIA
 from truesim.identify.design.limits import Limits
 from truesim.identify.design.sensitivity import Sensed, Sensitivities
 
-FULL = 0.997
+FULL = 0.998
 """Part of the limits that may be used; the rest is for the difference between smooth friction and the robot's own."""
-STIFFNESS = (60.0, 120.0, 240.0, 480.0, 960.0, 960.0, 960.0, 960.0)
+STIFFNESS = (60.0, 120.0, 240.0, 480.0, 240.0, 480.0, 960.0, 960.0)
 """Of the limits, r, stage by stage."""
+COARSE = 4
+"""Stages on knots twice as far apart, with which a search comes far in few iterations."""
 MEMORY = 50
 """Steps of which the quasi-Newton method keeps the curvature."""
 SLOW = 2.0
@@ -99,26 +101,32 @@ class Point:
 def search(
     experiment: Experiment,
     starts: Sequence[Float[np.ndarray, "splines nu"]],
+    finer: Experiment,
     iterations: int,
     seen: Callable[[int, float], None] | None = None,
-) -> Float[np.ndarray, "splines nu"]:
-    """The best coefficients: every start gets the first stage, the best of them the others.
+) -> Float[np.ndarray, "samples nu"]:
+    """The best commands: every start gets the first stage, the best of them the others.
 
     Args:
-        experiment: What is improved.
+        experiment: What is improved at first.
         starts: Coefficients to begin with.
+        finer: The same with knots half as far apart.
         iterations: Of each stage.
         seen: Called with the number of the stage and every cost.
     """
 
-    def improved(point: Point, stage: int) -> Point:
+    def improved(own: Experiment, point: Point, stage: int) -> Point:
         watch = None if seen is None else lambda cost: seen(stage, cost)
-        return _improved(experiment, point, STIFFNESS[stage], iterations, watch)
+        return _improved(own, point, STIFFNESS[stage], iterations, watch)
 
-    best = min((improved(Point.at(experiment, start), 0) for start in starts), key=lambda point: point.cost)
-    for stage in range(1, len(STIFFNESS)):
-        best = improved(best, stage)
-    return best.coefficients
+    best = min((improved(experiment, Point.at(experiment, x), 0) for x in starts), key=lambda point: point.cost)
+    for stage in range(1, COARSE):
+        best = improved(experiment, best, stage)
+    move = experiment.commands(best.coefficients) - experiment.rest
+    best = dataclasses.replace(best, coefficients=np.linalg.lstsq(finer.basis, move, rcond=None)[0] / finer.reach)
+    for stage in range(COARSE, len(STIFFNESS)):
+        best = improved(finer, best, stage)
+    return finer.commands(best.coefficients)
 
 
 def _improved(

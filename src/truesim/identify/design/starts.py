@@ -16,9 +16,9 @@ CANDIDATES = 24
 """Candidates for each start that is asked for."""
 SMOOTH = (0, 1, 2, 4)
 """Widths over which noise is smoothed, in knots."""
-MOVE = (5.0, 15.0)
+MOVE = (4.0, 12.0)
 """How long a move or a pause lasts, in knots."""
-TURN = 7.0
+TURN = 5.0
 """How long a joint creeps one way, in knots."""
 CREEP = 0.05
 """Speed in pauses, in parts of that of moves."""
