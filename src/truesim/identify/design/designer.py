@@ -17,7 +17,7 @@ from truesim.identify.channels import Channel, known_channels
 from truesim.identify.design.criterion import CRITERIA
 from truesim.identify.design.limits import Limits
 from truesim.identify.design.plan import Choices, Expected, Plan
-from truesim.identify.design.search import Experiment, search
+from truesim.identify.design.search import SPARE, STIFFNESS, Experiment, Point, improved, search
 from truesim.identify.design.sensitivity import Sensitivities
 from truesim.identify.design.splines import basis
 from truesim.identify.design.starts import reach, starts
@@ -31,6 +31,8 @@ COARSEST = 5e-3
 """Longest step of the simulator in a search [s]."""
 NEAR = 0.9
 """A start that uses more of a position's range is moved to its middle."""
+REPAIRS = 3
+"""Times that a search goes on with tighter limits, since the robot's own simulator passed them."""
 SHRINK, TRIES = 0.997, 600
 """Factor by which a motion that passes a limit is made smaller, again and again."""
 
@@ -86,6 +88,7 @@ class Designer:
             reach=np.ones(model.nu),
             information=1 / _noise(chosen, choices.noise) ** 2,
             prior=np.eye(size) / VAGUE**2 + (np.zeros((size, size)) if prior is None else prior),
+            full=np.full(len(self.limits.names), 1 - SPARE),
             criterion=choices.criterion,
         )
 
@@ -139,7 +142,21 @@ class Designer:
         coarse = basis(self.time, self.time[-1], 2 * self.choices.spacing)
         experiment = dataclasses.replace(finer, basis=coarse)
         first = starts(experiment, self.choices.starts, np.random.default_rng(self.choices.seed))
-        return self.plan(self.within(search(experiment, first, finer, self.choices.iterations, watch)))
+        found = search(experiment, first, finer, self.choices.iterations, watch)
+        return self.plan(self.within(self._repaired(finer, found, watch)))
+
+    def _repaired(
+        self, experiment: Experiment, point: Point, watch: Callable[[int, float], None] | None
+    ) -> Float[np.ndarray, "samples nu"]:
+        """Commands that have learned by how much the robot's own simulator passes the limits."""
+        for _ in range(REPAIRS):
+            commands = experiment.commands(point.coefficients)
+            excess = np.abs(self.limits.usage(self.played(commands))).max(axis=0) - 1
+            if not excess.max() > 0:
+                break
+            experiment = experiment.tighter(excess)
+            point = improved(experiment, point, len(STIFFNESS) - 1, self.choices.iterations, watch)
+        return experiment.commands(point.coefficients)
 
     def _expected(self, covariance: Float[np.ndarray, "size size"]) -> tuple[Expected, ...]:
         with jax.enable_x64(True):

@@ -18,8 +18,8 @@ from truesim.identify.design.criterion import CRITERIA
 from truesim.identify.design.limits import Limits
 from truesim.identify.design.sensitivity import Sensed, Sensitivities
 
-FULL = 0.998
-"""Part of the limits that may be used; the rest is for the difference between smooth friction and the robot's own."""
+SPARE = 0.002
+"""Part of the limits that is kept in reserve."""
 STIFFNESS = (60.0, 120.0, 240.0, 480.0, 240.0, 480.0, 960.0, 960.0)
 """Of the limits, r, stage by stage."""
 COARSE = 4
@@ -46,7 +46,13 @@ class Experiment:
     """Of one sample of the design, for each reading: one over the variance, times the samples that it stands for."""
     prior: Float[np.ndarray, "size size"]
     """Information before the experiment."""
+    full: Float[np.ndarray, "quantities"]
+    """Part of each limit that may be used."""
     criterion: str = "intervals"
+
+    def tighter(self, excess: Float[np.ndarray, "quantities"]) -> "Experiment":
+        """The same with less use of the limits that the robot's own simulator passes, by parts of them."""
+        return dataclasses.replace(self, full=self.full - np.where(excess > 0, excess + SPARE, 0.0))
 
     def commands(self, coefficients: Float[np.ndarray, "splines nu"]) -> Float[np.ndarray, "samples nu"]:
         """The commands."""
@@ -61,7 +67,7 @@ class Experiment:
     def beyond(self, coefficients: Float[np.ndarray, "splines nu"]) -> Float[np.ndarray, "samples quantities"]:
         """How far each limit is passed, in parts of it; negative within."""
         motion = self.sensitivities.motions(self.commands(coefficients)[None])[0]
-        return np.abs(self.limits.usage(motion)) - FULL
+        return np.abs(self.limits.usage(motion)) - self.full
 
     def cost(
         self,
@@ -76,7 +82,7 @@ class Experiment:
             return 1e6, np.zeros_like(coefficients)
         score = CRITERIA[self.criterion](self.fisher(sensed))
         usage = self.limits.usage(sensed.motion)
-        force = np.maximum(multipliers + stiffness * (np.abs(usage) - FULL), 0.0)
+        force = np.maximum(multipliers + stiffness * (np.abs(usage) - self.full), 0.0)
         penalty = float(np.sum(force**2 - multipliers**2)) / (2 * stiffness * len(usage))
         pull = force / len(usage) * np.sign(usage) * self.limits.slope
         weights = 2 * (self.information[:, None] * sensed.J) @ score.slope
@@ -104,8 +110,8 @@ def search(
     finer: Experiment,
     iterations: int,
     seen: Callable[[int, float], None] | None = None,
-) -> Float[np.ndarray, "samples nu"]:
-    """The best commands: every start gets the first stage, the best of them the others.
+) -> Point:
+    """The best motion on the finer knots: every start gets the first stage, the best of them the others.
 
     Args:
         experiment: What is improved at first.
@@ -114,35 +120,42 @@ def search(
         iterations: Of each stage.
         seen: Called with the number of the stage and every cost.
     """
-
-    def improved(own: Experiment, point: Point, stage: int) -> Point:
-        watch = None if seen is None else lambda cost: seen(stage, cost)
-        return _improved(own, point, STIFFNESS[stage], iterations, watch)
-
-    best = min((improved(experiment, Point.at(experiment, x), 0) for x in starts), key=lambda point: point.cost)
+    best = min(
+        (improved(experiment, Point.at(experiment, x), 0, iterations, seen) for x in starts),
+        key=lambda point: point.cost,
+    )
     for stage in range(1, COARSE):
-        best = improved(experiment, best, stage)
+        best = improved(experiment, best, stage, iterations, seen)
     move = experiment.commands(best.coefficients) - experiment.rest
     best = dataclasses.replace(best, coefficients=np.linalg.lstsq(finer.basis, move, rcond=None)[0] / finer.reach)
     for stage in range(COARSE, len(STIFFNESS)):
-        best = improved(finer, best, stage)
-    return finer.commands(best.coefficients)
+        best = improved(finer, best, stage, iterations, seen)
+    return best
 
 
-def _improved(
+def improved(
     experiment: Experiment,
     point: Point,
-    stiffness: float,
+    stage: int,
     iterations: int,
-    seen: Callable[[float], None] | None,
+    seen: Callable[[int, float], None] | None = None,
 ) -> Point:
-    """One stage of the augmented Lagrangian."""
+    """One stage of the augmented Lagrangian.
+
+    Args:
+        experiment: What is improved.
+        point: Where it begins.
+        stage: Its number; the last may be repeated.
+        iterations: At most.
+        seen: Called with the number of the stage and every cost.
+    """
+    stiffness = STIFFNESS[stage]
     shape, to = point.coefficients.shape, _coordinates(len(point.coefficients))
 
     def cost(x: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = experiment.cost(to @ x.reshape(shape), point.multipliers, stiffness)
         if seen is not None:
-            seen(value)
+            seen(stage, value)
         return value, (to.T @ slope).ravel()
 
     first = np.linalg.solve(to, point.coefficients)
