@@ -149,7 +149,7 @@ def test_angles_in_degrees(folder, truesim):
         ((*FREE, "--channel", "qpos/elbow"), "the logs hold qpos/hinge"),
         ((*FREE, "--law", "motor=dcmotor"), "did you mean 'dc_motor'"),
         ((*FREE, "--set", "bodies/arm.mass=heavy"), "is not a number"),
-        ((*FREE, "--optimizer", "bfgs"), "Valid: adam, lm"),
+        ((*FREE, "--optimizer", "bfgs"), "Valid: adam, auto, lm"),
         ((*FREE, "--window", "-1"), "must be positive"),
         ((*FREE, "--per-log", "none.json"), "no per-log file"),
     ],

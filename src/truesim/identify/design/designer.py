@@ -18,7 +18,7 @@ from truesim.identify.design.criterion import CRITERIA
 from truesim.identify.design.limits import Limits
 from truesim.identify.design.plan import Choices, Expected, Plan
 from truesim.identify.design.search import SPARE, STIFFNESS, Experiment, Point, improved, search
-from truesim.identify.design.sensitivity import Sensitivities
+from truesim.identify.design.sensitivity import Sensitivities, unbounded
 from truesim.identify.design.splines import basis
 from truesim.identify.design.starts import reach, starts
 from truesim.model.model import Model
@@ -110,12 +110,16 @@ class Designer:
         )
 
     def played(self, commands: Float[np.ndarray, "samples nu"]) -> Float[np.ndarray, "samples quantities"]:
-        """The motion under commands as the robot's own simulator computes it, in the order of the limits."""
+        """The motion under commands as the robot's own simulator computes it, in the order of the limits.
+
+        Forces are those that are asked of the actuators, so that it shows where their bounds would cut them.
+        """
+        asked = unbounded(self.model)
         with jax.enable_x64(True):
             steps = np.repeat(commands, self._finer, axis=0)
             trajectory = record(self._exact, self._state, jnp.asarray(steps))
             q, v = (np.asarray(x)[:-1] for x in (trajectory.q, trajectory.v))
-            force = jax.vmap(lambda q, v, c: actuator_forces(self.model, q, v, c).force)
+            force = jax.vmap(lambda q, v, c: actuator_forces(asked, q, v, c).force)
             f = np.asarray(force(jnp.asarray(q), jnp.asarray(v), jnp.asarray(steps)))
         worst = np.concatenate([q, v, f, steps], axis=1).reshape(len(commands), self._finer, -1)
         picked = np.abs(self.limits.usage(worst)).argmax(axis=1)

@@ -19,6 +19,7 @@ from truesim import native
 from truesim.actuators.forces import actuator_forces
 from truesim.core.typing import Array, Float
 from truesim.identify.channels import Channel, residual
+from truesim.model.model import Model
 from truesim.parameters import ParameterSet
 from truesim.simulate import Simulator, SmoothJointLaw, State
 from truesim.simulate.joint_laws.smooth import SmoothFriction
@@ -135,10 +136,13 @@ class Sensitivities:
         return jax.lax.scan(jax.checkpoint(advance), state, commands)[1]
 
 
+def unbounded(model: Model) -> Model:
+    """The robot with actuators whose forces have no bound."""
+    return dataclasses.replace(model, actuators=dataclasses.replace(model.actuators, force_limited=(False,) * model.nu))
+
+
 def _smooth(simulator: Simulator) -> Simulator:
     """The simulator with smooth friction, without stops or bounds of forces, which limits stand for."""
-    model = simulator.model
-    unbounded = dataclasses.replace(model.actuators, force_limited=(False,) * model.nu)
-    model = dataclasses.replace(model, actuators=unbounded)
+    model = unbounded(simulator.model)
     law = SmoothJointLaw(SmoothFriction.of(model, CREEP), None)
     return eqx.tree_at(lambda s: (s.model, s.joint_law), simulator, (model, law))
