@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("excitation_design"), help="folder of the picture")
     arguments = parser.parse_args()
     quick = arguments.quick
-    made = designer(seconds=2.0 if quick else 8.0, starts=1 if quick else 2, iterations=10 if quick else 130)
+    made = designer(seconds=2.0 if quick else 8.0, starts=1 if quick else 2, iterations=10 if quick else 200)
     seeds = range(3 if quick else 20)
     plans = {}
     for name, common in (("best chirp, one sweep", True), ("best chirp, own sweeps", False)):

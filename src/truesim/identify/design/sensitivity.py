@@ -24,8 +24,9 @@ from truesim.parameters import ParameterSet
 from truesim.simulate import Simulator, SmoothJointLaw, State
 from truesim.simulate.joint_laws.smooth import SmoothFriction
 
-CREEP = 0.02
-"""Speed at which smoothed friction is nearly full [rad/s or m/s]."""
+CREEP = 0.04
+"""Speed at which smoothed friction is nearly full [rad/s or m/s]. With a sharper one a search finds motions at the edge
+of sticking, which tell less when they are played than was expected."""
 
 
 class Sensed(NamedTuple):
