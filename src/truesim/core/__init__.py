@@ -1,1 +1,1 @@
-"""What every layer may use: array types, errors, result codes."""
+"""Base of every layer: array types, errors, result codes, ports and taps, precision."""

@@ -1,4 +1,4 @@
-"""Outcomes of numerical work inside compiled code: values, not exceptions."""
+"""Status codes of numerical work inside compiled code: values, not exceptions."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import equinox as eqx
 
 
 class RESULTS(eqx.Enumeration):
-    """How a step ended; each member is its own message."""
+    """Status of a step; each member is its own message."""
 
     ok: Any = ""
     not_finite: Any = (
@@ -18,9 +18,9 @@ class RESULTS(eqx.Enumeration):
     contacts_not_converged: Any = (
         "The contacts did not converge: impulses are approximate. Bodies may be wedged, or masses very different."
     )
-    contacts_overflow: Any = "More points touch than the contact law has room for: raise its capacity."
+    contacts_overflow: Any = "More points touch than the contact model has room for: raise its capacity."
 
 
 def message(result: RESULTS) -> str:
-    """What a result means, in words."""
+    """Message of a status code."""
     return RESULTS[result]  # type: ignore[misc]

@@ -1,7 +1,7 @@
-"""Taps: how physics shows its intermediate values to others, who may read or change them.
+"""Ports and taps: access to intermediate values of the physics, to read or change them.
 
 Physics declares a port beside the code that computes a quantity, and calls `tap(PORT, value)` where the quantity is
-ready. Without anyone at the tap the call returns the value itself and leaves no trace in the program.
+computed. The identity tap returns the value itself and adds no operation to the program.
 """
 
 import dataclasses
@@ -17,38 +17,38 @@ class Port:
     name: str
     """Such as `joint.damping_torque`."""
     of: str
-    """What has a row each: a key of `truesim.simulate.augment.ports.ROWS`."""
+    """Kind of object with one row each: a key of `truesim.physics.blueprint.ports.ROWS`."""
     unit: str
     doc: str
     components: tuple[str, ...] = ()
-    """Numbers of a row, where it is more than one."""
+    """Names of the numbers of a row, where there are several."""
     writable: bool = True
-    """Whether a rule may change it."""
+    """True if a rule may change the value."""
     velocity: str | None = None
-    """The port whose product with this one is power, if there is one."""
+    """Name of the port whose product with this one is power, if there is one."""
 
     @property
     def width(self) -> int:
-        """How many numbers a row has."""
+        """Number of values in a row."""
         return len(self.components) or 1
 
 
 class Tap:
-    """Takes what physics offers; this one changes nothing."""
+    """Receiver of the values at ports; this one returns them unchanged."""
 
     @property
     def seen(self) -> Any:
-        """What has passed, as far as anyone wants to know it later."""
+        """Record of the values that passed; None if none is kept."""
         return None
 
     def __call__(self, port: Port, value: Array) -> Array:
-        """What takes the place of a value."""
+        """Value to use in place of the given one."""
         return value
 
     def wants(self, port: Port) -> bool:
-        """Whether anyone reads or changes a port: for values that physics does not compute for itself."""
+        """True if a port is read or changed: for values that physics would not compute otherwise."""
         return False
 
 
 NO_TAP = Tap()
-"""Nobody listens."""
+"""Identity tap: returns every value unchanged."""
