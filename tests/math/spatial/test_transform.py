@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from truesim.spatial.inertia import principal_moments, six_of, spatial_inertia, symmetric, unphysical
-from truesim.spatial.transform import Pose, cross_force, cross_motion
+from truesim.math.spatial.inertia import principal_moments, six_of, spatial_inertia, symmetric, unphysical
+from truesim.math.spatial.transform import Pose, cross_force, cross_motion
 
 ROUNDING = 1e-13
 

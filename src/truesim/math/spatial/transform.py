@@ -1,17 +1,16 @@
-"""Poses of frames, and the Pluecker transforms that follow from them."""
+"""Poses of frames and their Pluecker transforms."""
 
 import equinox as eqx
 import jax.numpy as jnp
 
 from truesim.core.typing import Array, Float
-from truesim.spatial.rotation import quaternion_matrix, skew
+from truesim.math.spatial.rotation import quaternion_matrix, skew
 
 
 class Pose(eqx.Module):
     """Pose `X_AB` of a frame B in a frame A.
 
-    Motions are carried from A to B (down a tree) and forces from B to A (up a tree), which is all that
-    the recursions of rigid-body dynamics need.
+    `motion` transforms motions from A to B (down a tree), `force` transforms forces from B to A (up a tree).
     """
 
     rotation: Float[Array, "3 3"]
@@ -21,12 +20,12 @@ class Pose(eqx.Module):
 
     @classmethod
     def identity(cls) -> "Pose":
-        """The pose of a frame in itself."""
+        """Pose of a frame in itself."""
         return cls(jnp.eye(3), jnp.zeros(3))
 
     @classmethod
     def from_quaternion(cls, translation: Float[Array, "3"], quaternion: Float[Array, "4"]) -> "Pose":
-        """The pose with this origin [m] and unit quaternion."""
+        """Pose with this origin [m] and unit quaternion."""
         return cls(quaternion_matrix(quaternion), jnp.asarray(translation))
 
     def __matmul__(self, other: "Pose") -> "Pose":
@@ -38,21 +37,21 @@ class Pose(eqx.Module):
         return Pose(self.rotation.T, -self.rotation.T @ self.translation)
 
     def point(self, p: Float[Array, "3"]) -> Float[Array, "3"]:
-        """The point `p` of B, seen from A [m]."""
+        """Point `p` of B, expressed in A [m]."""
         return self.translation + self.rotation @ p
 
     def motion(self, V: Float[Array, "6"]) -> Float[Array, "6"]:
-        """A spatial motion expressed in A, expressed in B: `[R^T w, R^T (v + w x p)]`."""
+        """Spatial motion, transformed from A to B: `[R^T w, R^T (v + w x p)]`."""
         w, v = V[:3], V[3:]
         return jnp.concatenate([self.rotation.T @ w, self.rotation.T @ (v + jnp.cross(w, self.translation))])
 
     def force(self, F: Float[Array, "6"]) -> Float[Array, "6"]:
-        """A spatial force expressed in B, expressed in A: `[R n + p x R f, R f]`."""
+        """Spatial force, transformed from B to A: `[R n + p x R f, R f]`."""
         n, f = self.rotation @ F[:3], self.rotation @ F[3:]
         return jnp.concatenate([n + jnp.cross(self.translation, f), f])
 
     def matrix(self) -> Float[Array, "6 6"]:
-        """The six-by-six matrix X that carries motions: `motion` multiplies by X, `force` by its transpose."""
+        """Six-by-six matrix X of motions: `motion` multiplies by X, `force` by its transpose."""
         E = self.rotation.T
         return jnp.block([[E, jnp.zeros((3, 3))], [-E @ skew(self.translation), E]])
 

@@ -1,24 +1,24 @@
-"""Rigid-body inertia: six numbers of a symmetric matrix, the spatial inertia, and whether a body could exist."""
+"""Rigid-body inertia: symmetric matrices as six numbers, spatial inertia, physical consistency."""
 
 import jax.numpy as jnp
 import numpy as np
 
 from truesim.core.typing import Array, Float
-from truesim.spatial.rotation import skew
+from truesim.math.spatial.rotation import skew
 
-ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+INERTIA_ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 """Order of the six numbers of a rotational inertia: xx, yy, zz, xy, xz, yz (MJCF's `fullinertia`)."""
 
 
 def symmetric(six: Float[Array, "6"]) -> Float[Array, "3 3"]:
-    """The symmetric matrix of `[xx, yy, zz, xy, xz, yz]`."""
+    """Symmetric matrix of `[xx, yy, zz, xy, xz, yz]`."""
     xx, yy, zz, xy, xz, yz = (six[k] for k in range(6))
     return jnp.stack([jnp.stack([xx, xy, xz]), jnp.stack([xy, yy, yz]), jnp.stack([xz, yz, zz])])
 
 
 def six_of(matrix: Float[Array, "3 3"]) -> Float[Array, "6"]:
-    """The six numbers `[xx, yy, zz, xy, xz, yz]` of a symmetric matrix."""
-    return jnp.stack([matrix[i, j] for i, j in ENTRIES])
+    """Six numbers `[xx, yy, zz, xy, xz, yz]` of a symmetric matrix."""
+    return jnp.stack([matrix[i, j] for i, j in INERTIA_ENTRIES])
 
 
 def spatial_inertia(mass: Float[Array, ""], com: Float[Array, "3"], inertia: Float[Array, "6"]) -> Float[Array, "6 6"]:
@@ -26,8 +26,8 @@ def spatial_inertia(mass: Float[Array, ""], com: Float[Array, "3"], inertia: Flo
 
     Args:
         mass: Mass [kg].
-        com: Centre of mass in the body frame [m].
-        inertia: Rotational inertia about the centre of mass, body axes [kg m^2].
+        com: Center of mass in the body frame [m].
+        inertia: Rotational inertia about the center of mass, body axes [kg m^2].
     """
     C = skew(com)
     return jnp.block([[symmetric(inertia) + mass * C @ C.T, mass * C], [mass * C.T, mass * jnp.eye(3)]])
@@ -37,13 +37,13 @@ def principal_moments(inertia: Float[Array, "6"]) -> Float[np.ndarray, "3"]:
     """Principal moments of inertia [kg m^2], ascending."""
     six = np.asarray(inertia, dtype=float)
     matrix = np.empty((3, 3))
-    for value, (i, j) in zip(six, ENTRIES, strict=True):
+    for value, (i, j) in zip(six, INERTIA_ENTRIES, strict=True):
         matrix[i, j] = matrix[j, i] = value
     return np.linalg.eigvalsh(matrix)
 
 
 def unphysical(mass: float, inertia: Float[Array, "6"]) -> str | None:
-    """Why no rigid body can have this mass [kg] and inertia [kg m^2], in words; None if one can.
+    """Reason why no rigid body has this mass [kg] and inertia [kg m^2]; None if one can.
 
     The principal moments of a real body obey the triangle inequality: none exceeds the sum of the other two.
     """

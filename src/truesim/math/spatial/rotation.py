@@ -6,7 +6,7 @@ from truesim.core.typing import Array, Float
 
 
 def skew(p: Float[Array, "3"]) -> Float[Array, "3 3"]:
-    """The matrix of the cross product: `skew(p) @ u = p x u`."""
+    """Matrix of the cross product: `skew(p) @ u = p x u`."""
     x, y, z = p[0], p[1], p[2]
     o = jnp.zeros_like(x)
     return jnp.stack([jnp.stack([o, -z, y]), jnp.stack([z, o, -x]), jnp.stack([-y, x, o])])
@@ -34,7 +34,7 @@ def quaternion_matrix(q: Float[Array, "4"]) -> Float[Array, "3 3"]:
 
 
 def quaternion_product(p: Float[Array, "4"], q: Float[Array, "4"]) -> Float[Array, "4"]:
-    """The quaternion `p q`: first rotate by q, then by p."""
+    """Quaternion `p q`: rotation by q, then by p."""
     pw, px, py, pz = p[0], p[1], p[2], p[3]
     qw, qx, qy, qz = q[0], q[1], q[2], q[3]
     return jnp.stack(
@@ -48,11 +48,11 @@ def quaternion_product(p: Float[Array, "4"], q: Float[Array, "4"]) -> Float[Arra
 
 
 def quaternion_conjugate(q: Float[Array, "4"]) -> Float[Array, "4"]:
-    """The inverse rotation."""
+    """Quaternion of the inverse rotation."""
     return jnp.concatenate([q[:1], -q[1:]])
 
 
-def normalise(q: Float[Array, "n"]) -> Float[Array, "n"]:
+def normalize(q: Float[Array, " n"]) -> Float[Array, " n"]:
     """`q` scaled to unit length."""
     return q / jnp.sqrt(q @ q)
 
@@ -71,7 +71,7 @@ def quaternion_exp(r: Float[Array, "3"]) -> Float[Array, "4"]:
 
 
 def quaternion_log(q: Float[Array, "4"]) -> Float[Array, "3"]:
-    """Rotation vector [rad] of the unit quaternion `q`, the shorter way round, smooth at the identity."""
+    """Rotation vector [rad] of the unit quaternion `q`, of at most half a turn, smooth at the identity."""
     q = jnp.where(q[0] < 0, -q, q)
     squared = q[1:] @ q[1:]
     small = squared < 1e-8
@@ -94,5 +94,5 @@ def matrix_quaternion(R: Float[Array, "3 3"]) -> Float[Array, "4"]:
             jnp.stack([d - b, c + g, f + h, 1 - a - e + i]),
         ]
     )
-    q = normalise(outer[jnp.argmax(jnp.diagonal(outer))])
+    q = normalize(outer[jnp.argmax(jnp.diagonal(outer))])
     return jnp.where(q[0] < 0, -q, q)

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.evaluation import evaluate
-from truesim.spatial.rotation import (
+from truesim.math.spatial.rotation import (
     matrix_quaternion,
-    normalise,
+    normalize,
     quaternion_conjugate,
     quaternion_exp,
     quaternion_log,
@@ -103,5 +103,5 @@ def test_skew_is_the_cross_product():
     """`skew(p) @ u = p x u`, and scalar-first quaternions turn x to y by a quarter turn about z."""
     p, u = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 2.0])
     np.testing.assert_allclose(skew(p) @ u, np.cross(p, u), atol=0)
-    quarter = normalise(np.array([1.0, 0.0, 0.0, 1.0]))
+    quarter = normalize(np.array([1.0, 0.0, 0.0, 1.0]))
     np.testing.assert_allclose(quaternion_matrix(quarter) @ np.array([1.0, 0, 0]), [0, 1, 0], atol=ROUNDING)

@@ -1,0 +1,1 @@
+"""Physics-free numerical methods on small dense arrays."""

@@ -1,0 +1,1 @@
+"""Interior-point solver of rigid contact: cones, central path, predictor and corrector."""
