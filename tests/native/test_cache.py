@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 from truesim import native
-from truesim.native import backend, cache
+from truesim.native.codegen import compiler as backend
+from truesim.native.lowering import fingerprint
+from truesim.native.runtime import cache
 
 
 @pytest.fixture
@@ -83,7 +85,7 @@ def test_damaged_files_are_rebuilt(folder, compilations, damage):
 
 
 def test_files_others_may_write_are_ignored(folder, compilations):
-    """Code that somebody else could have changed is not loaded."""
+    """Code that another user could have changed is not loaded."""
     _use()
     (path,) = folder.iterdir()
     path.chmod(path.stat().st_mode | stat.S_IWOTH)
@@ -95,12 +97,30 @@ def test_other_cpu_or_version_is_another_kernel(monkeypatch):
     """The key depends on CPU features and on the version of the compiler."""
     from dataclasses import replace
 
-    from truesim.native.target import host
+    from truesim.native.codegen.target import host
 
     keys = {cache.key(b"program", host()), cache.key(b"program", replace(host(), features=""))}
     monkeypatch.setattr(cache, "code_version", lambda: b"older")
     keys.add(cache.key(b"program", host()))
     assert len(keys) == 3
+
+
+def test_version_covers_all_subpackages(tmp_path, monkeypatch):
+    """The version of the compiler depends on every file of the package, wherever it lies, and on its name."""
+    package = Path(native.__file__).parent
+    copy = tmp_path / "native"
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(fingerprint, "__file__", str(copy / "lowering" / "fingerprint.py"))
+    version = fingerprint.code_version.__wrapped__
+    assert version() == native.code_version()
+    seen = {version()}
+    for name in ("__init__.py", "lowering/graph.py", "codegen/emit.py", "runtime/program.py"):
+        with open(copy / name, "a") as file:
+            file.write("# changed\n")
+        seen.add(version())
+    (copy / "codegen" / "emit.py").rename(copy / "codegen" / "emission.py")
+    seen.add(version())
+    assert len(seen) == 6
 
 
 def test_unusable_folder_costs_only_time(folder, compilations, monkeypatch):

@@ -10,8 +10,8 @@ import pytest
 
 from tests.native.agreement import assert_close, normal
 from truesim import native
-from truesim.native.program import program
-from truesim.native.target import host
+from truesim.native.codegen.target import host
+from truesim.native.runtime.program import program
 
 
 def _double(tree):

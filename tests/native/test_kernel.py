@@ -71,11 +71,11 @@ def test_structures():
 
     class Spring(eqx.Module):
         stiffness: jax.Array
-        law: object
+        model: object
         name: str = eqx.field(static=True)
 
     spring = Spring(np.full(2, 3.0), jnp.tanh, "main")
-    kernel = native.compile(lambda s, x: (s, {"force": s.law(s.stiffness * x)}), spring, np.zeros(2))
+    kernel = native.compile(lambda s, x: (s, {"force": s.model(s.stiffness * x)}), spring, np.zeros(2))
     x = normal(0, 5, 2)
     result = kernel(spring, x)[1]["force"]
     np.testing.assert_allclose(result, np.tanh(3 * x), rtol=1e-14)
@@ -143,10 +143,14 @@ def test_results_do_not_alias():
     ids=["five_to_five", "nine_to_one"],
 )
 def test_call_overhead(count, f):
-    """A call with ten arrays costs less than 20 microseconds of the processor."""
+    """A call with ten arrays costs less than 0.6 of a call of the same function under `jax.jit`."""
     args = [np.zeros((4, 3)) for _ in range(count)]
-    kernel = native.compile(f, *(a[0] for a in args))
-    assert min(_seconds(lambda: kernel(*args), 200) for _ in range(30)) < 20e-6
+    kernel, jitted = native.compile(f, *(a[0] for a in args)), jax.jit(f)
+    ours, peer = [], []
+    for _ in range(20):  # in turns, so that both meet the same machine
+        ours.append(_seconds(lambda: kernel(*args), 200))
+        peer.append(_seconds(lambda: jax.block_until_ready(jitted(*args)), 200))
+    assert min(ours) < 0.6 * min(peer)
 
 
 def _seconds(f, repeats):
@@ -201,3 +205,15 @@ def test_kernels_that_are_collected_as_garbage():
         del kernel, cycle
         gc.collect()
         assert held() is None
+
+
+def test_optimization_levels_are_kernels_of_their_own():
+    """Level 0 agrees with level 1 to rounding, is another entry of the cache, and passes to derivatives."""
+    f = lambda x: jnp.sum(jnp.sin(x) * x @ jnp.outer(x, x))  # noqa: E731
+    fast, best = (native.compile(f, np.zeros(4), level=level) for level in (0, 1))
+    x = normal(0, 9, 4)
+    np.testing.assert_allclose(fast(x), best(x), rtol=1e-13)
+    assert fast.program.key != best.program.key
+    assert native.compile(f, np.zeros(4)).program is best.program
+    jax.grad(lambda x: fast(x))(x[0])
+    assert {derived.target.level for derived in fast.program.derived.values()} == {0}

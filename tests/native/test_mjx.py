@@ -6,8 +6,8 @@ import jax
 import numpy as np
 import pytest
 
+from benchmarks.robots import cube_xml, quadruped_xml
 from truesim import native
-from truesim.bench.robots import cube_xml, quadruped_xml
 
 pytestmark = pytest.mark.skipif("TRUESIM_MJX" not in os.environ, reason="set TRUESIM_MJX=1 to compile MJX")
 
@@ -18,7 +18,7 @@ ROBOTS = pytest.mark.parametrize("xml", [cube_xml(), quadruped_xml(contact=True)
 def test_step_in_contact(xml):
     """Positions, velocities and accelerations after a step are XLA's to 1e-5 of 1 + the largest entry."""
     pytest.importorskip("mujoco.mjx")
-    from truesim.bench.peers.mjx import arguments, step
+    from benchmarks.peers.mjx import arguments, step
 
     with jax.enable_x64(False):
         args = arguments(xml)
@@ -34,7 +34,7 @@ def test_whole_state_of_a_step(xml):
     pytest.importorskip("mujoco.mjx")
     from mujoco import mjx
 
-    from truesim.bench.peers.mjx import arguments, step
+    from benchmarks.peers.mjx import arguments, step
 
     with jax.enable_x64(False):
         device, data, q, v = arguments(xml, batch=9)

@@ -70,6 +70,16 @@ def test_jvp_and_vjp(kernel):
     assert_close(jax.vjp(f, X[0])[1](tangent), jax.vjp(g, X[0])[1](tangent))
 
 
+def test_programs_that_share_their_tangent():
+    """Two kernels may have equal tangent programs; each is transposed by its own inputs."""
+    two = native.compile(lambda x, y: y, np.zeros(2), np.zeros(2))
+    three = native.compile(lambda x, y, z: z, np.zeros(2), np.zeros(2), np.zeros(2))
+    x = normal(0, 2)
+    linear = jax.linearize(two, x, x)[1]
+    jax.linearize(lambda z: three(x, x, z), x)
+    assert_close(jax.linear_transpose(linear, x, x)(x), (np.zeros(2), x))
+
+
 def test_inside_scan(kernel):
     """A kernel as the body of a scan, differentiated."""
 

@@ -1,0 +1,1 @@
+"""Code generation: scalar graph to schedule, LLVM IR and machine code."""

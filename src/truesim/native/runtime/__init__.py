@@ -1,0 +1,1 @@
+"""Compiled kernels in this process: cache on disk, calls on NumPy arrays, calls from JAX."""
