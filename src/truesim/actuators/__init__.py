@@ -1,1 +1,0 @@
-"""How controls become forces on joints."""

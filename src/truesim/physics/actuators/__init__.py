@@ -1,0 +1,1 @@
+"""Actuators: from controls to forces on joints."""

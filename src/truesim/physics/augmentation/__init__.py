@@ -1,0 +1,1 @@
+"""Networks within the physics: network classes, heads and memory."""

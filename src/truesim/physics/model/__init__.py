@@ -1,0 +1,1 @@
+"""Robot model: bodies, joints, actuators, sensors, geoms, their names and the kinematic tree."""

@@ -1,1 +1,0 @@
-"""Networks at any point of the physics: ports, blueprints, networks and heads."""
