@@ -1,0 +1,1 @@
+"""Robot files and logs: reading and writing."""

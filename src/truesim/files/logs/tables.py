@@ -1,0 +1,134 @@
+"""Tables of numbers from CSV, Parquet and NPZ files."""
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from truesim.core.errors import FileError
+from truesim.files.logs.lerobot import expand_vectors
+from truesim.files.logs.mapping import TableLayout
+
+SEPARATORS = (";", "\t", "|", ",", " ")
+"""Possible separators of a text file; the first of them that occurs in its first line is used."""
+MIN_NUMERIC_FRACTION = 0.5
+"""A text column of which a larger fraction can be parsed is a column of numbers with missing values."""
+DECIMAL_COMMA = r"^([+-]?\d+(,\d+)?(e[+-]?\d+)?|nan|)$"
+
+
+def read_csv(path: Path, layout: TableLayout) -> pl.DataFrame:
+    """Read the columns of a text file; the separator is detected in its first line."""
+    first = _first_line(path)
+    separator = layout.separator or _separator(first)
+    unnamed = _is_number(first.split(separator)[0])
+    if unnamed and not layout.columns:
+        raise FileError(
+            f"{path.name} begins with numbers, not with names of columns; a mapping file can name them: "
+            '[file] columns = ["time", "qpos/elbow"].'
+        )
+    table = pl.read_csv(
+        path,
+        has_header=not unnamed,
+        separator=separator,
+        infer_schema=False,
+        truncate_ragged_lines=False,
+    )
+    return _apply_layout(table, layout, path)
+
+
+def read_parquet(path: Path, layout: TableLayout) -> pl.DataFrame:
+    """Read the columns of a Parquet file; entries of a list column are `name/0`, `name/1` and so on."""
+    return _apply_layout(expand_vectors(pl.read_parquet(path)), layout, path)
+
+
+def read_npz(path: Path, layout: TableLayout) -> pl.DataFrame:
+    """Read the arrays of an NPZ file: vectors by name, columns of a matrix as `name/0`, `name/1` and so on."""
+    columns: dict[str, np.ndarray] = {}
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            for name in archive.files:
+                array = archive[name]
+                for suffix, values in _vectors(array):
+                    columns[name + suffix] = values
+    except (ValueError, zipfile.BadZipFile, EOFError) as error:
+        raise FileError(f"{path.name} cannot be read as NPZ: {str(error).splitlines()[0].rstrip('.')}.") from None
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{name} {length}" for name, length in list(lengths.items())[:8])
+        raise FileError(f"The arrays of {path.name} differ in length: {shown}.")
+    return _apply_layout(pl.DataFrame(columns), layout, path)
+
+
+def numeric_columns(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Numeric columns as float64 with NaN for missing values, and the names of the other columns."""
+    kept, words = {}, []
+    for name in table.columns:
+        values = _as_numbers(table[name])
+        if values is None:
+            words.append(name)
+        else:
+            kept[name] = values.fill_null(np.nan)
+    return pl.DataFrame(kept), words
+
+
+def _as_numbers(values: pl.Series) -> pl.Series | None:
+    if values.dtype.is_numeric() or values.dtype == pl.Boolean:
+        return values.cast(pl.Float64)
+    if values.dtype == pl.Duration:
+        return values.cast(pl.Duration("ns")).cast(pl.Int64).cast(pl.Float64) / 1e9
+    if values.dtype.is_temporal() and values.dtype != pl.Time:
+        stamps = values.cast(pl.Datetime("ns")).cast(pl.Int64)
+        return (stamps - stamps.min()).cast(pl.Float64) / 1e9
+    if values.dtype != pl.String:
+        return None
+    text = values.str.strip_chars().str.to_lowercase()
+    text = text.replace(["true", "false"], ["1", "0"])
+    if text.str.contains(DECIMAL_COMMA).all():
+        text = text.str.replace(",", ".", literal=True)
+    parsed = text.cast(pl.Float64, strict=False)
+    said = text.is_not_null() & ~text.is_in(["", "nan", "null", "none", "na", "n/a", "-"])
+    if parsed.count() > MIN_NUMERIC_FRACTION * len(text.filter(said)) or not said.any():
+        return parsed
+    dates = text.str.to_uppercase().str.to_datetime(strict=False, time_unit="ns") if _has_dates(text) else None
+    return None if dates is None or dates.null_count() == len(dates) else _as_numbers(dates)
+
+
+def _has_dates(text: pl.Series) -> bool:
+    return bool(text.str.contains(r"^\d{4}-\d\d-\d\d[t ]\d\d:\d\d").any())
+
+
+def _apply_layout(table: pl.DataFrame, layout: TableLayout, path: Path) -> pl.DataFrame:
+    """The table with the names of the layout, and with stamps at its rate."""
+    if layout.columns:
+        if len(layout.columns) != table.width:
+            raise FileError(f"{path.name} has {table.width} columns, but the mapping names {len(layout.columns)}.")
+        table = table.rename(dict(zip(table.columns, layout.columns, strict=True)))
+    table = table.rename({name: name.strip(" \t#%\ufeff") or name for name in table.columns})
+    if layout.rate is not None and "time" not in table.columns:
+        table = table.with_columns(time=pl.int_range(table.height, eager=True) / layout.rate)
+    return table
+
+
+def _vectors(array: np.ndarray) -> list[tuple[str, np.ndarray]]:
+    """Columns of an array, each with a suffix of its name; none for scalars and arrays of three dimensions or more."""
+    if array.ndim == 1:
+        return [("", array)]
+    return [(f"/{i}", column) for i, column in enumerate(array.T)] if array.ndim == 2 else []
+
+
+def _first_line(path: Path) -> str:
+    with path.open(encoding="utf-8-sig") as file:
+        return next((line.strip() for line in file if line.strip()), "")
+
+
+def _separator(line: str) -> str:
+    return next((separator for separator in SEPARATORS if separator in line), ",")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,107 @@
+"""Tables of every format, and the sentences for those that cannot be read."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from truesim.core.errors import FileError, TruesimError
+from truesim.files.logs import read_log
+
+TIME, ANGLE = np.arange(50) / 30, np.random.default_rng(0).normal(size=50) * 1e-7
+
+
+def write(path, name, columns):
+    if name.endswith(".npz"):
+        np.savez(path / name, **columns)
+    elif name.endswith(".parquet"):
+        pl.DataFrame(columns).write_parquet(path / name)
+    else:
+        pl.DataFrame(columns).write_csv(path / name, separator="\t" if name.endswith(".tsv") else ",")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.parquet", "a.npz"])
+def test_every_format_holds_the_same_numbers(tmp_path, name):
+    """What was written is read, bit by bit."""
+    write(tmp_path, name, {"time": TIME, "qpos/elbow": ANGLE})
+    log = read_log(tmp_path / name)
+    np.testing.assert_array_equal(log.time, TIME)
+    np.testing.assert_array_equal(log.column("qpos/elbow"), ANGLE)
+    assert log.name == name
+
+
+def test_matrices_of_an_archive_become_columns(tmp_path):
+    """Columns of a matrix are numbered; single numbers are left out."""
+    np.savez(tmp_path / "a.npz", time=TIME, qpos=np.stack([ANGLE, 2 * ANGLE], axis=1), rate=30.0)
+    log = read_log(tmp_path / "a.npz")
+    assert list(log.columns) == ["qpos/0", "qpos/1"]
+    np.testing.assert_array_equal(log.column("qpos/1"), 2 * ANGLE)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("time,a\n0,1\n1,\n2,3\n", [1, np.nan, 3]),
+        ("time,a\n0,1\n1,nan\n2,NaN\n", [1, np.nan, np.nan]),
+        ("time;a\n0;1,5\n1;2,25\n2;-3\n", [1.5, 2.25, -3]),
+        ("time, a\n0, 1\n1, 2\n2, n/a\n", [1, 2, np.nan]),
+        ("# time,a\r\n0,1e-3\r\n1,2\r\n2,3\r\n", [1e-3, 2, 3]),
+        ("\ufefftime\ta\n0\ttrue\n1\tfalse\n2\ttrue\n", [1, 0, 1]),
+        ("time a\n0 1\n1 2\n2 3\n", [1, 2, 3]),
+    ],
+    ids=["empty cell", "nan", "decimal comma", "blanks", "hash and crlf", "bom and tabs", "spaces"],
+)
+def test_tables_as_people_write_them(tmp_path, text, values):
+    """Separators, missing values, decimal commas and odd headers are understood."""
+    (tmp_path / "a.csv").write_text(text)
+    log = read_log(tmp_path / "a.csv")
+    np.testing.assert_array_equal(log.time, [0, 1, 2])
+    np.testing.assert_array_equal(log.column("a"), values)
+
+
+def test_dates_are_stamps(tmp_path):
+    """A column of dates counts seconds from its first."""
+    (tmp_path / "a.csv").write_text("time,a\n2026-01-01T23:59:59.5,1\n2026-01-02T00:00:00.25,2\n")
+    np.testing.assert_allclose(read_log(tmp_path / "a.csv").time, [0, 0.75])
+
+
+def test_words_are_left_out_and_said(tmp_path):
+    """A column of words is named in the findings; a column of numbers with a few words keeps its numbers."""
+    (tmp_path / "a.csv").write_text("time,mode,a\n0,on,1\n1,off,2\n2,on,error\n")
+    log = read_log(tmp_path / "a.csv")
+    assert list(log.columns) == ["a"]
+    assert str(log.findings[0]) == "mode: holds text, not numbers; left out."
+    np.testing.assert_array_equal(log.column("a"), [1, 2, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.csv", b"", ["no samples", "empty"]),
+        ("a.csv", b"time,a\n", ["no samples"]),
+        ("a.csv", b"timestamp,a\n0,1\n", ["no column 'time'", "timestamp, a", "from = 'timestamp'"]),
+        ("a.csv", b"a,b\n0,1\n", ["no column 'time'", "rate = 100.0"]),
+        ("a.csv", b"0,1\n1,2\n", ["begins with numbers", "columns ="]),
+        ("a.csv", b"time,a\n0,1\n2,1\n1.5,1\n3,1\n", ["backwards", "row 4", "from 2 to 1.5 s", "sort its rows"]),
+        ("a.csv", b"time,a\n0,1\n,1\n2,1\n", ["missing in sample 2", "1 of 3 stamps"]),
+        ("a.csv", b"time,a\n0,1\n1,2,3\n", ["cannot be read as a table"]),
+        ("a.csv", b"\xff\xfe\x00\x01", ["cannot be read as a table"]),
+        ("a.parquet", b"nonsense", ["a.parquet cannot be read as a table"]),
+        ("a.npz", b"nonsense", ["a.npz cannot be read as NPZ"]),
+        ("a.xlsx", b"PK", ["no known format", ".parquet"]),
+    ],
+)
+def test_mistakes_are_one_sentence(tmp_path, name, content, words):
+    """The file, the place and what to do about it."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TruesimError) as error:
+        read_log(tmp_path / name)
+    assert "\n" not in str(error.value)
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_arrays_of_different_length(tmp_path):
+    """The lengths are shown."""
+    np.savez(tmp_path / "a.npz", time=TIME, a=ANGLE[:-1])
+    with pytest.raises(FileError, match="time 50, a 49"):
+        read_log(tmp_path / "a.npz")
