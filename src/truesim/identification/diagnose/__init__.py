@@ -1,0 +1,1 @@
+"""Diagnosing a solved problem: covariance, identifiability, open-loop errors, status."""

@@ -1,0 +1,1 @@
+"""Estimation problems: signals, recordings, segments and shooting."""

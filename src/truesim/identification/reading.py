@@ -1,0 +1,114 @@
+"""Robots and logs of an identification: read, prepared and checked, with anomalies told to an observer."""
+
+import os
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from truesim.core.errors import TruesimError
+from truesim.core.typing import Float
+from truesim.files.logs import Log, read_episodes
+from truesim.files.logs.command_checks import DEAD_ENCODER
+from truesim.files.robots import load
+from truesim.identification.options import IdentifyOptions
+from truesim.identification.problem.build import prepare_logs
+from truesim.identification.problem.problem import Problem
+from truesim.identification.solve.levenberg_marquardt import Progress
+from truesim.optimize.basin_hopping import SearchResult
+from truesim.physics.model import paths
+from truesim.physics.model.actuator_models import with_actuator_model, with_servo
+from truesim.physics.model.model import Model
+from truesim.physics.model.source import Finding
+from truesim.physics.model.targets import matches_pattern
+
+DEGREES = "looks like degrees"
+"""Part of the message of a finding for which a log is refused, unless a mapping file says what its columns mean."""
+HOPELESS = (DEAD_ENCODER,)
+"""Parts of messages of findings for which a log is refused if the channel is compared."""
+RobotLike = Model | str | os.PathLike[str]
+LogLike = Log | str | os.PathLike[str]
+
+
+@runtime_checkable
+class Observer(Protocol):
+    """Receives the progress of an identification; every method may do nothing."""
+
+    def warning(self, log: str, finding: Finding) -> None:
+        """A log has an anomaly."""
+
+    def stage(self, name: str, problem: Problem) -> None:
+        """A stage begins: `resume`, `search`, `compile`, `solve` or `diagnose`."""
+
+    def searched(self, found: SearchResult) -> None:
+        """Solves of a search have ended."""
+
+    def iterated(self, progress: Progress) -> None:
+        """The solver has done an iteration."""
+
+
+class Silent:
+    """Observer that shows nothing."""
+
+    def warning(self, log: str, finding: Finding) -> None:
+        """Ignore an anomaly."""
+
+    def stage(self, name: str, problem: Problem) -> None:
+        """Ignore a stage."""
+
+    def searched(self, found: SearchResult) -> None:
+        """Ignore solves of a search."""
+
+    def iterated(self, progress: Progress) -> None:
+        """Ignore an iteration."""
+
+
+def read_robot(robot: RobotLike, options: IdentifyOptions) -> Model:
+    """The robot with the actuator models and start values of the options."""
+    model = robot if isinstance(robot, Model) else load(robot, floating_base=options.floating_base)
+    for actuator, name in options.actuator_models.items():
+        model = with_actuator_model(model, actuator, name)
+    for pattern, gains in options.servos.items():
+        model = with_servo(model, pattern, **gains)
+    for path, value in options.values.items():
+        model = paths.write(model, path, value)
+    return model
+
+
+def read_logs(model: Model, logs: Sequence[LogLike], options: IdentifyOptions, observer: Observer) -> list[Log]:
+    """Logs read and prepared once; anomalies are reported, and angles in degrees refused unless a mapping is given."""
+    own = [log for log in logs if isinstance(log, Log)]
+    read = [[log] if isinstance(log, Log) else read_episodes(log, mapping=options.mapping) for log in logs]
+    raw = [log for episodes in read for log in episodes]
+    if not raw:
+        return []
+    prepared = prepare_logs(model, raw)
+    for log, origin in zip(prepared, raw, strict=True):
+        for finding in log.findings:
+            if finding.severity != "warning":
+                continue
+            if DEGREES in finding.message and options.mapping is None and not any(origin is given for given in own):
+                raise TruesimError(f"{log.name}, {finding}")
+            if any(text in finding.message for text in HOPELESS) and _is_compared(finding.subject, options):
+                raise TruesimError(f"{log.name}, {finding}")
+            observer.warning(log.name, finding)
+    return prepared
+
+
+def _is_compared(column: str, options: IdentifyOptions) -> bool:
+    """True if a column is among the channels that are compared."""
+    patterns = options.problem.channels
+    return not patterns or any(matches_pattern(column, pattern) for pattern in patterns)
+
+
+def check_motion(logs: Sequence[Log]) -> None:
+    """Raise an error if nothing changes in any of the logs: no measurement and no command."""
+    still = [log for log in logs if all(_is_constant(x) for n, x in log.columns.items() if n not in log.derived)]
+    if logs and len(still) == len(logs):
+        names = ", ".join(log.name for log in still)
+        raise TruesimError(f"Nothing changes in {names}: every column is constant, so that nothing can be identified.")
+
+
+def _is_constant(values: Float[np.ndarray, " samples"]) -> bool:
+    known = values[np.isfinite(values)]
+    return not len(known) or bool(np.ptp(known) == 0)

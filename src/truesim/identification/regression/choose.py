@@ -1,0 +1,275 @@
+"""Choice of band, offsets and friction terms by cross-validation over contiguous blocks of samples."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from truesim.core.typing import Float, Int
+from truesim.files.logs import Log
+from truesim.identification.regression.equations import (
+    ARMATURE_TERM,
+    DAMPING_TERM,
+    FRICTION_TERM,
+    LOAD_TERM,
+    OFFSET_TERM,
+    STRIBECK_TERM,
+    TERMS,
+    Reduced,
+    equations,
+    reduce,
+)
+from truesim.identification.regression.errors import BAND
+from truesim.identification.regression.estimate import ArmSystem, Regressed, Terms, basic_terms, regress
+from truesim.identification.regression.signals import STRIBECK_SPEEDS, JointSamples, band_limited
+from truesim.physics.model.model import Model
+
+BAND_FACTORS = (0.5, 2.0)
+"""Other bands that are tried, relative to `BAND`."""
+REGRESSION_FOLDS = 5
+"""Contiguous blocks of cross-validation."""
+BAND_GAIN = 0.02
+"""Another band is taken if it lowers the cross-validated error by this fraction. Larger keeps `BAND` more often."""
+OFFSET_GAIN = 0.01
+"""Offsets are estimated if they lower the cross-validated error by this fraction."""
+FRICTION_GAIN = 0.02
+"""A friction term is added if it lowers a joint's cross-validated residual by this fraction. Larger adds fewer."""
+LOAD_SHARE = 0.5
+"""Load-dependent friction needs a load of at least this many times the Coulomb friction; below, the two are collinear.
+Larger asks for more load."""
+MAX_LOAD_FRICTION = 0.5
+"""Largest friction relative to the load. Larger allows terms that take the place of a wrong mass."""
+LOAD_SIGNIFICANCE = 6.0
+"""Standard deviations, without account of autocorrelation, that friction under load must have. Larger adds fewer."""
+LOAD_GAIN = 0.002
+"""Friction under load must lower the cross-validated error of all joints by this fraction. Larger adds fewer."""
+ONSET_SHARE = 1e-3
+"""Part of the moving samples that must lie at the onset of motion for friction that changes there."""
+MAX_SHARE = 0.6
+"""Part of the moving samples beyond which nothing but the onset is seen, and such friction cannot be told apart."""
+MAX_ONSET = 4.0
+"""Largest friction at the onset of motion, relative to that in full motion."""
+MAX_WEIGHT = 30.0
+"""Largest weight of the prior, in units of the residuals' variance."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Chosen:
+    """Band and terms of a regression, with its estimate and the simpler one without additional friction terms."""
+
+    samples: JointSamples
+    folds: Int[np.ndarray, " samples"]
+    basic: Regressed
+    """Estimate with armature, damping, Coulomb friction and perhaps offsets."""
+    best: Regressed
+    """Estimate with the chosen friction terms."""
+    weight: float
+    """Weight of the prior."""
+    times: Float[np.ndarray, " joints"]
+    """Integrated autocorrelation of each joint's residual, in samples."""
+    errors: dict[float, float]
+    """Cross-validated relative torque error by band [Hz], all in the band of comparison."""
+    loaded: Reduced
+    """Equations with the load of the basic estimate."""
+
+    def without_terms(self, model: Model, joints: Sequence[int]) -> Regressed:
+        """The estimate without additional friction terms at some joints.
+
+        Args:
+            model: The robot.
+            joints: Degrees of freedom whose friction is basic.
+        """
+        terms = self.best.system.terms.copy()
+        terms[list(joints)] = self.basic.system.terms[list(joints)]
+        return regress(ArmSystem.of(model, self.loaded, terms), np.arange(REGRESSION_FOLDS), self.weight)
+
+
+def choose(model: Model, logs: Sequence[Log], load_friction: bool = True) -> Chosen:
+    """Choose band, offsets and friction terms, and estimate with them.
+
+    Args:
+        model: The robot; its inertias are the prior.
+        logs: Prepared logs with joint torques.
+        load_friction: Whether friction that is proportional to the load may be added.
+    """
+    samples = band_limited(model, logs, BAND)
+    folds = fold(samples)
+    reference = reduce(model, samples, folds)
+    first = regress(ArmSystem.of(model, reference, basic_terms(model.nv)), np.arange(REGRESSION_FOLDS), 1.0)
+    weight = _prior_weight(correlation_times(model, samples, first))
+    reductions = {BAND: (samples, folds, reference)}
+    for factor in BAND_FACTORS:
+        other = band_limited(model, logs, factor * BAND)
+        if len(other):
+            reductions[factor * BAND] = (other, fold(other), reduce(model, other, fold(other)))
+    errors = {
+        band: cross_validate(model, reduced, reference, basic_terms(model.nv), weight)
+        for band, (_, _, reduced) in reductions.items()
+    }
+    band = min(errors, key=lambda b: errors[b] * (1.0 if b == BAND else 1 + BAND_GAIN))
+    samples, folds, reduced = reductions[band]
+    without = cross_validate(model, reduced, reference, basic_terms(model.nv, offsets=False), weight)
+    terms = basic_terms(model.nv, offsets=errors[band] < (1 - OFFSET_GAIN) * without)
+    basic = regress(ArmSystem.of(model, reduced, terms), np.arange(REGRESSION_FOLDS), weight)
+    loaded = reduce(model, samples, folds, basic.theta)
+    chosen = choose_friction(dataclasses.replace(basic.system, reduced=loaded), basic, load_friction)
+    if load_friction:
+        chosen = add_loads(model, loaded, chosen, weight)
+    best = basic
+    if (chosen != terms).any():
+        best = regress(ArmSystem.of(model, loaded, chosen), np.arange(REGRESSION_FOLDS), weight)
+    return Chosen(samples, folds, basic, best, weight, correlation_times(model, samples, best), errors, loaded)
+
+
+def fold(samples: JointSamples, number: int = REGRESSION_FOLDS) -> Int[np.ndarray, " samples"]:
+    """Contiguous blocks of equal length in each log, so that the order of logs does not matter."""
+    out = np.zeros(len(samples), int)
+    for log in np.unique(samples.log):
+        own = np.flatnonzero(samples.log == log)
+        out[own] = np.arange(len(own)) * number // len(own)
+    return out
+
+
+def cross_validate(model: Model, reduced: Reduced, reference: Reduced, terms: Terms, weight: float) -> float:
+    """Relative torque error of blocks that were not fitted to, mean over joints.
+
+    Args:
+        model: The robot.
+        reduced: Equations to fit to.
+        reference: Equations of the same blocks in which errors are taken, so that bands can be compared.
+        terms: Terms of each joint.
+        weight: Weight of the prior.
+    """
+    system, other = (ArmSystem.of(model, r, terms) for r in (reduced, reference))
+    blocks = np.arange(len(reduced.gram))
+    start = regress(system, blocks, weight, rounds=2)
+    total = np.zeros(model.nv)
+    for block in blocks:
+        fitted = regress(system, blocks[blocks != block], weight, start, rounds=1)
+        total += other.squares(fitted.x, np.array([block]))
+    moved = reference.count.sum(axis=0) > 0
+    return float(np.mean(np.sqrt(total / other.torque_squares(blocks))[moved])) if moved.any() else np.inf
+
+
+def choose_friction(system: ArmSystem, found: Regressed, load_friction: bool) -> Terms:
+    """Add friction terms to each joint, at most one of speed and one of load, where they predict other blocks better.
+
+    With all inertial parameters fixed, the rest of a joint's torque is regressed on its own terms and one more.
+    """
+    terms = system.terms.copy()
+    speed, load = list(range(STRIBECK_TERM, LOAD_TERM)), [LOAD_TERM] if load_friction else []
+    for j in range(len(terms)):
+        grams = _own_equations(system, found, j)
+        own = [t for t in (ARMATURE_TERM, DAMPING_TERM, FRICTION_TERM, OFFSET_TERM) if terms[j, t]]
+        plain, candidates = _validated(grams, own), {*speed, *load}
+        while candidates:
+            errors = {t: _validated(grams, [*own, t]) for t in sorted(candidates) if _plausible(grams, own, t)}
+            best = min(errors, key=errors.__getitem__, default=None)
+            if best is None or errors[best] >= (1 - FRICTION_GAIN) ** 2 * plain:
+                break
+            terms[j, best], plain, own = True, errors[best], [*own, best]
+            candidates -= {best} if best == LOAD_TERM else set(speed)
+    return terms
+
+
+def add_loads(model: Model, loaded: Reduced, terms: Terms, weight: float) -> Terms:
+    """Add friction under load where all unknowns together show it, if that predicts other blocks better.
+
+    Inertial parameters that were estimated without such friction have taken its place in part, so that joint by joint
+    it is easily missed.
+    """
+    every = terms.copy()
+    total = loaded.gram.sum(axis=0)[:, -1 - len(TERMS) : -1, -1 - len(TERMS) : -1]
+    friction, load = total[:, FRICTION_TERM, FRICTION_TERM], total[:, LOAD_TERM, LOAD_TERM]
+    first = regress(ArmSystem.of(model, loaded, terms), np.arange(len(loaded.gram)), weight)
+    every[:, LOAD_TERM] |= load > (LOAD_SHARE * first.term(FRICTION_TERM)) ** 2 * np.maximum(friction, 1e-300)
+    found = regress(ArmSystem.of(model, loaded, every), np.arange(len(loaded.gram)), weight)
+    std = np.sqrt(np.maximum(np.diag(np.linalg.inv(found.hessian)), 0.0))
+    for j in np.flatnonzero(every[:, LOAD_TERM] & ~terms[:, LOAD_TERM]):
+        place = found.system.places[j, LOAD_TERM]
+        every[j, LOAD_TERM] = LOAD_SIGNIFICANCE * std[place] < found.x[place] < MAX_LOAD_FRICTION
+    if (every == terms).all():
+        return terms
+    errors = [cross_validate(model, loaded, loaded, each, weight) for each in (terms, every)]
+    return every if errors[1] < (1 - LOAD_GAIN) * errors[0] else terms
+
+
+def _own_equations(system: ArmSystem, found: Regressed, j: int) -> Float[np.ndarray, "blocks terms_and_torque _"]:
+    """Gram matrices of a joint's own terms and of the torque that the inertial parameters leave."""
+    base = system.prior.size
+    width = system.reduced.gram.shape[-1]
+    left = np.zeros((width, len(TERMS) + 1))
+    left[base:-1, :-1] = np.eye(len(TERMS))
+    left[:base, -1] = -found.theta.ravel()
+    left[-1, -1] = 1.0
+    return np.einsum("ik,bij,jl->bkl", left, system.reduced.gram[:, j], left)
+
+
+def _validated(grams: np.ndarray, terms: Sequence[int]) -> float:
+    """Squared residual of blocks that were not fitted to."""
+    total = 0.0
+    for block in range(len(grams)):
+        rest = grams.sum(axis=0) - grams[block]
+        y = np.append(_least_squares(rest, terms), -1.0)
+        at = np.ix_([*terms, -1], [*terms, -1])
+        total += float(y @ grams[block][at] @ y)
+    return max(total, 0.0)
+
+
+def _least_squares(gram: np.ndarray, terms: Sequence[int]) -> Float[np.ndarray, " terms"]:
+    matrix, right = gram[np.ix_(terms, terms)], gram[list(terms), -1]
+    scale = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    scaled = matrix * np.outer(scale, scale) + 1e-9 * np.eye(len(scale))
+    return scale * np.linalg.solve(scaled, scale * right)
+
+
+def _plausible(grams: np.ndarray, own: Sequence[int], term: int) -> bool:
+    """True if a term has a possible value: friction stays positive, and the joint is loaded."""
+    total = grams.sum(axis=0)
+    values = dict(zip([*own, term], _least_squares(total, [*own, term]), strict=True))
+    if term == LOAD_TERM:
+        load = np.sqrt(total[LOAD_TERM, LOAD_TERM] / max(total[FRICTION_TERM, FRICTION_TERM], 1e-300))
+        return bool(0 < values[LOAD_TERM] < MAX_LOAD_FRICTION and load > LOAD_SHARE * abs(values[FRICTION_TERM]))
+    share = total[term, term] / max(total[FRICTION_TERM, FRICTION_TERM], 1e-300)
+    onset = values[FRICTION_TERM] + values[term]
+    return bool(
+        values[FRICTION_TERM] > 0 and 0 < onset < MAX_ONSET * values[FRICTION_TERM] and ONSET_SHARE < share < MAX_SHARE
+    )
+
+
+def stribeck_speed(terms: Terms, j: int) -> float | None:
+    """Speed of the chosen Stribeck term of a joint [rad/s or m/s]; None without one."""
+    own = np.flatnonzero(terms[j, STRIBECK_TERM:LOAD_TERM])
+    return STRIBECK_SPEEDS[own[0]] if len(own) else None
+
+
+def correlation_times(model: Model, samples: JointSamples, found: Regressed) -> Float[np.ndarray, " joints"]:
+    """Integrated autocorrelation of the residual of each joint, in samples, at least one."""
+    residual = np.full((len(samples), model.nv), np.nan)
+    maps = [found.system.selection(j) @ np.append(found.x, -1.0) for j in range(model.nv)]
+    for at, j, rows in equations(model, samples, found.theta):
+        residual[at, j] = rows @ maps[j]
+    return np.array([_integrated(r, samples.part) for r in residual.T])
+
+
+def _integrated(r: Float[np.ndarray, " samples"], part: Int[np.ndarray, " samples"]) -> float:
+    """Integrated autocorrelation of a signal with gaps, summed up to the first lag that is not significant."""
+    used = np.isfinite(r)
+    x = np.where(used, r, 0.0)
+    power = float((x * x).sum())
+    if power == 0:
+        return 1.0
+    total = 1.0
+    for lag in range(1, max(2, len(x) // 4)):
+        same = (part[lag:] == part[:-lag]) & used[lag:] & used[:-lag]
+        count = int(same.sum())
+        rho = float((x[lag:] * x[:-lag])[same].sum()) / max(count, 1) * used.sum() / power
+        if count < 10 or rho < 2 / np.sqrt(count):
+            break
+        total += 2 * rho
+    return total
+
+
+def _prior_weight(times: Float[np.ndarray, " joints"]) -> float:
+    """Weight of the prior: correlated rows count as the fewer independent ones that they are."""
+    return float(np.clip(np.mean(times), 1.0, MAX_WEIGHT))

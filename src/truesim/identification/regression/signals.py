@@ -1,0 +1,176 @@
+"""Band-limited motion and torque of logs: positions and torques in one zero-phase band, differentiated exactly.
+
+Both signals pass the same filter, `1 / (1 + (f / band)^8)`: the squared gain of a Butterworth filter of order four, as
+forward and backward filtering has it. A signal is continued by odd reflection at both ends, which is a sine series;
+derivatives are products with `2 pi i f`. Some tenths of a second at both ends are left out.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from truesim.core.typing import Float, Int
+from truesim.files.logs import Log, split_at_gaps
+from truesim.files.logs.sampling import sampling
+from truesim.identification.regression.torques import TorqueMap
+from truesim.physics.model.columns import command_columns, position_columns
+from truesim.physics.model.kinds import SLIDE
+from truesim.physics.model.model import Model
+
+FILTER_POWER = 8
+"""Exponent of the filter's decay. Larger cuts off more sharply and rings longer."""
+MARGIN_PERIODS = 0.6
+"""Part left out at both ends of a signal, in periods of the band. Larger loses more data and less accuracy."""
+SAMPLES_PER_PERIOD = 5.0
+"""Samples that are kept per period of the band. Larger keeps more samples that say nothing new."""
+REST_SPEED = {True: 0.005, False: 0.02}
+"""Speed below which a joint counts as at rest: of slides [m/s] and hinges [rad/s]. A joint at rest holds any torque
+within its friction, so its row says nothing. Larger leaves out more rows and more of the onset of motion."""
+STRIBECK_SPEEDS = (0.05, 0.1, 0.3, 1.0)
+"""Speeds over which friction may change between the onset of motion and full motion [rad/s or m/s]."""
+MIN_KEPT = 4
+"""Smallest number of samples of a part that is used."""
+
+
+@dataclasses.dataclass(frozen=True)
+class JointSamples:
+    """Motion and torque of all joints in one band, at the kept samples of all logs."""
+
+    q: Float[np.ndarray, "samples joints"]
+    v: Float[np.ndarray, "samples joints"]
+    a: Float[np.ndarray, "samples joints"]
+    direction: Float[np.ndarray, "samples joints"]
+    """Direction of motion, `tanh(v / rest speed)`, in the same band: the torque of dry friction as it is seen there."""
+    onsets: Float[np.ndarray, "samples joints speeds"]
+    """Direction of motion times `exp(-(v / speed)^2)` for each of `STRIBECK_SPEEDS`, in the same band."""
+    torque: Float[np.ndarray, "samples joints"]
+    """Torque of the actuators on each joint [N m or N]."""
+    log: Int[np.ndarray, " samples"]
+    """Index of the log of each sample."""
+    part: Int[np.ndarray, " samples"]
+    """Index of the contiguous part of each sample, over all logs."""
+    time: Float[np.ndarray, " samples"]
+    """Stamp in its own log [s]."""
+    band: float
+    """Cut-off frequency of positions and torques [Hz]."""
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def at_most(self, number: int) -> "JointSamples":
+        """About this many of the samples, evenly chosen."""
+        step = max(1, len(self) // number)
+        fields = ("q", "v", "a", "direction", "onsets", "torque", "log", "part", "time")
+        return dataclasses.replace(self, **{name: getattr(self, name)[::step] for name in fields})
+
+    def onset(self, j: int, speed: float) -> Float[np.ndarray, " samples"]:
+        """Direction of motion of a joint times `exp(-(v / speed)^2)` [rad/s or m/s]."""
+        for k, known in enumerate(STRIBECK_SPEEDS):
+            if np.isclose(speed, known):
+                return self.onsets[:, j, k]
+        return self.direction[:, j] * np.exp(-((self.v[:, j] / speed) ** 2))
+
+
+def band_limited(model: Model, logs: Sequence[Log], band: float) -> JointSamples:
+    """Motion and torque of logs in one band.
+
+    Args:
+        model: A robot of hinges and slides with motors.
+        logs: Logs with all joint positions and controls.
+        band: Cut-off frequency [Hz]; lower where a log is sampled too slowly for it.
+    """
+    parts = [(k, *part) for k, log in enumerate(logs) for part in _parts(model, log, band)]
+    if not parts:
+        x, k = np.zeros((0, model.nv)), np.zeros(0, int)
+        return JointSamples(x, x, x, x, np.zeros((0, model.nv, len(STRIBECK_SPEEDS))), x, k, k, np.zeros(0), band)
+    counts = [len(time) for _, time, _ in parts]
+    values = np.concatenate([x for *_, x in parts], axis=1)
+    q, v, a, direction, torque, *onsets = values
+    return JointSamples(
+        q=q,
+        v=v,
+        a=a,
+        direction=direction,
+        onsets=np.stack(onsets, axis=-1),
+        torque=torque,
+        log=np.repeat([k for k, *_ in parts], counts),
+        part=np.repeat(np.arange(len(parts)), counts),
+        time=np.concatenate([time for _, time, _ in parts]),
+        band=band,
+    )
+
+
+def _parts(
+    model: Model, log: Log, band: float
+) -> Iterator[tuple[np.ndarray, Float[np.ndarray, "signals kept joints"]]]:
+    """Stamps, and q, v, a, direction, torque and onsets of friction, of each contiguous part of a log."""
+    names, torques, rest = position_columns(model), TorqueMap.of(model), rest_speeds(model)
+    period = sampling(log).period
+    if not np.isfinite(period):
+        return
+    own = min(band, 0.4 / period)
+    for piece in split_at_gaps(log, needed=(*command_columns(model), *names)):
+        time = np.arange(piece.time[0], piece.time[-1] + period / 2, period)
+        margin = int(np.ceil(MARGIN_PERIODS / own / period))
+        keep = slice(margin, len(time) - margin, max(1, round(1 / (SAMPLES_PER_PERIOD * own * period))))
+        kept = time[keep]
+        if len(time) < 2 * margin + 1 or len(kept) < MIN_KEPT:
+            continue
+        out = np.empty((5 + len(STRIBECK_SPEEDS), len(kept), model.nv))
+        for j, name in enumerate(names):
+            q = _resample_cubic(piece, name, time)
+            q, v, a = (filter_signal(q, period, own, order) for order in range(3))
+            sliding = np.tanh(v / rest[j])
+            direction = filter_signal(sliding, period, own)
+            out[:4, :, j] = np.stack([q, v, a, direction])[:, keep]
+            for k, speed in enumerate(STRIBECK_SPEEDS):
+                out[5 + k, :, j] = filter_signal(sliding * np.exp(-((v / speed) ** 2)), period, own)[keep]
+        for j in range(model.nv):
+            out[4, :, j] = filter_signal(torques.joint(piece, j, time), period, own)[keep]
+        yield kept, out
+
+
+def rest_speeds(model: Model) -> Float[np.ndarray, " joints"]:
+    """Speed below which each joint counts as at rest [rad/s or m/s]."""
+    return np.array([REST_SPEED[link.kind == SLIDE] for link in model.topology.links if link.joint >= 0])
+
+
+def filter_signal(
+    x: Float[np.ndarray, " n"], period: float, band: float, derivative: int = 0
+) -> Float[np.ndarray, " n"]:
+    """Low-pass an evenly sampled signal without phase, and differentiate it.
+
+    Args:
+        x: The signal.
+        period: Time between samples [s].
+        band: Frequency of half the gain [Hz].
+        derivative: Number of derivatives: 0, 1 or 2.
+    """
+    count = len(x)
+    rate = (x[-1] - x[0]) / (count - 1)
+    rest = x - x[0] - rate * np.arange(count)
+    odd = np.concatenate([rest, -rest[-2:0:-1]])
+    f = np.fft.rfftfreq(len(odd), period)
+    gain = (2j * np.pi * f) ** derivative / (1 + (f / band) ** FILTER_POWER)
+    smooth = np.fft.irfft(np.fft.rfft(odd) * gain, len(odd))[:count]
+    if derivative == 0:
+        return smooth + x[0] + rate * np.arange(count)
+    return smooth + (rate / period if derivative == 1 else 0.0)
+
+
+def _resample_cubic(log: Log, name: str, time: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """A column at even stamps [s] by cubic interpolation with central differences as derivatives."""
+    values = log.column(name)
+    known = np.isfinite(values)
+    t, x = log.time[known], values[known]
+    fresh = np.concatenate([[True], np.diff(t) > 0])
+    t, x = t[fresh], x[fresh]
+    if len(t) == len(time) and np.abs(t - time).max(initial=0.0) < 1e-3 * (time[1] - time[0]):
+        return x
+    d = np.gradient(x, t)
+    at = np.clip(np.searchsorted(t, time, side="right") - 1, 0, len(t) - 2)
+    h = t[at + 1] - t[at]
+    u = np.clip((time - t[at]) / h, 0.0, 1.0)
+    left, right = (1 + 2 * u) * (1 - u) ** 2, u * u * (3 - 2 * u)
+    return left * x[at] + right * x[at + 1] + h * u * (1 - u) * ((1 - u) * d[at] - u * d[at + 1])

@@ -1,0 +1,1 @@
+"""Solving estimation problems: prior, noise, normal equations, stages."""

@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+
+from tests.identification.regression.arms import ARMATURE, DAMPING, FRICTION, load_arm, prepared, record, true_arm
+from truesim.identification.regression.arm import estimate_of
+from truesim.identification.regression.choose import choose
+from truesim.identification.regression.entropic import BASIS, physical_prior
+from truesim.identification.regression.equations import ArmBodies, equations
+from truesim.identification.regression.errors import torque_errors
+from truesim.identification.regression.signals import band_limited, filter_signal
+from truesim.physics.dynamics.regressor import base_parameters, inertial_parameters
+
+
+@pytest.fixture(scope="module")
+def arm(tmp_path_factory):
+    model = load_arm(tmp_path_factory.mktemp("arm"))
+    truth = true_arm(model)
+    logs = prepared(model, record(truth))
+    chosen = choose(model, logs)
+    return model, truth, logs, chosen, estimate_of(model, chosen, chosen.best)
+
+
+def test_filter_differentiates_exactly_in_its_band():
+    t = np.arange(0, 8, 0.002)
+    x = np.sin(2 * np.pi * 0.7 * t) + 0.3 * t
+    inner = slice(400, -400)
+    w = 2 * np.pi * 0.7
+    assert np.allclose(filter_signal(x, 0.002, 6.0)[inner], x[inner], atol=1e-5)
+    assert np.allclose(filter_signal(x, 0.002, 6.0, 1)[inner], (w * np.cos(w * t) + 0.3)[inner], atol=1e-3)
+    assert np.allclose(filter_signal(x, 0.002, 6.0, 2)[inner], (-(w**2) * np.sin(w * t))[inner], atol=2e-2)
+
+
+def test_filter_removes_what_is_above_its_band():
+    t = np.arange(0, 8, 0.002)
+    assert np.abs(filter_signal(np.sin(2 * np.pi * 24 * t), 0.002, 6.0)[400:-400]).max() < 1e-4
+
+
+def test_equations_hold_for_the_true_parameters(arm):
+    model, truth, *_ = arm
+    clean = prepared(model, record(truth, noise=0.0))
+    samples = band_limited(model, clean, 6.0)
+    theta = np.asarray(inertial_parameters(truth))[list(ArmBodies.of(model).free)].ravel()
+    for _, j, rows in equations(model, samples):
+        x = np.concatenate([theta, [ARMATURE[j], DAMPING[j], FRICTION[j]], np.zeros(6), [-1.0]])
+        assert np.sqrt(np.mean((rows @ x) ** 2)) < 0.02 * np.sqrt(np.mean(rows[:, -1] ** 2))
+
+
+def test_friction_and_armature_are_found_from_zeros_in_the_file(arm):
+    *_, found = arm
+    for field, truth in (("armature", ARMATURE), ("damping", DAMPING), ("frictionloss", FRICTION)):
+        values = np.array([found.values[f"joints/j{j}.{field}"] for j in range(6)])
+        allowed = 0.12 if field == "armature" else 0.05
+        assert np.all(np.abs(values / np.array(truth) - 1) < allowed), (field, values)
+
+
+def test_base_parameters_are_found(arm):
+    model, truth, logs, _, found = arm
+    samples = band_limited(model, logs, 6.0)
+    rows = np.concatenate([r[:, :60] for _, _, r in equations(model, samples)])
+    base = base_parameters(rows / np.linalg.norm(rows, axis=0).max(), 1e-6)
+    free = list(ArmBodies.of(model).free)
+    true, value = (
+        base.combination @ np.asarray(inertial_parameters(m))[free].ravel() for m in (truth, found.written(model))
+    )
+    heavy = np.abs(true) > 0.5
+    assert heavy.sum() >= 5
+    assert np.abs(value / true - 1)[heavy].max() < 0.05
+
+
+def test_torque_error_is_that_of_the_truth(arm):
+    model, truth, _, _, found = arm
+    other = prepared(model, record(truth, seed=7, name="other"))
+    errors = {
+        name: torque_errors(m, other) for name, m in (("file", model), ("fit", found.written(model)), ("true", truth))
+    }
+    mean = {name: np.mean([e.relative for e in each.values()]) for name, each in errors.items()}
+    assert mean["fit"] < 1.1 * mean["true"]
+    assert mean["file"] > 10 * mean["fit"]
+
+
+def test_every_body_is_physical(arm):
+    model, *_, found = arm
+    theta = np.asarray(inertial_parameters(found.written(model)))[1:]
+    assert np.linalg.eigvalsh(np.tensordot(theta, BASIS, axes=1)).min() > 0
+
+
+def test_prior_of_a_file_without_inertia_is_physical():
+    zero = np.zeros((1, 10))
+    rod = np.array([[2.0, 0.4, 0, 0, 0.0, 0.08, 0.08, 0, 0, 0]])
+    for theta in (zero, rod):
+        assert np.linalg.eigvalsh(np.tensordot(physical_prior(theta), BASIS, axes=1)).min() > 0
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_truth(tmp_path):
+    model = load_arm(tmp_path)
+    truth = true_arm(model)
+    inside = []
+    for seed in range(40):
+        logs = prepared(model, record(truth, seed=seed))
+        chosen = choose(model, logs)
+        found = estimate_of(model, chosen, chosen.best)
+        std, first = np.sqrt(np.diag(found.covariance)), 0
+        for path, value in found.values.items():
+            own = std[first : first + np.size(value)]
+            first += np.size(value)
+            for field, values in (("damping", DAMPING), ("frictionloss", FRICTION), ("armature", ARMATURE)):
+                if path.endswith(field):
+                    inside.append(abs(float(value) - values[int(path.split("/j")[1][0])]) < 1.96 * own[0])
+    assert np.mean(inside) > 0.9
