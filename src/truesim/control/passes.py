@@ -1,0 +1,191 @@
+"""Passes over a horizon, as functions to be compiled: backward and forward pass, and costs of simulations."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from truesim.control.transcription import Transcription
+from truesim.core.typing import Array, Float
+from truesim.math import dense
+from truesim.math.box_newton import held, minimize_in_box
+
+FEEDBACK_DAMPING = 10.0
+"""Damping up to which the feedback, too, holds the next state at the motion; beyond it the feedback fades, so that
+short enough steps always decrease the cost, also with commands at their bounds."""
+SMALLEST_CURVATURE = 1e-12
+"""Curvature of commands that neither cost nor move anything."""
+
+
+class Policy(NamedTuple):
+    """Feedback `du = k + K [dx, dp]` of every knot, and what it changes."""
+
+    feedback: Float[Array, "steps nu n+1"]
+    """`[k, K]` of every knot."""
+    gradient: Float[Array, "steps nu"]
+    """Derivative of the cost by each command, along the motion; exact where there are no defects."""
+    prediction: Float[Array, "2"]
+    """First-order and whole predicted change of the cost by a step of length one, at fixed designed numbers."""
+    design: Float[Array, "np np+2"]
+    """Derivatives by the designed numbers at the first knot: first order under the policy, value function's gradient,
+    and value function's Hessian."""
+
+
+class _Carry(NamedTuple):
+    Vx: Array
+    Vxx: Array
+    costate: Array
+    """Derivative of the cost by the state at fixed commands."""
+    closed: Array
+    """Derivative of the cost by the state under the policy."""
+    first: Array
+    change: Array
+
+
+def backward_pass(
+    functions: Transcription,
+    expansions: tuple[Float[Array, "steps size"], Float[Array, "steps nx"]],
+    end: tuple[Array, Array, Array, Array],
+    room: tuple[Array, Array] | None,
+    damping: Float[Array, ""],
+) -> Policy:
+    """Riccati recursion from the last knot to the first, with bounds of the commands (Tassa 2014).
+
+    Defects enter as in multiple shooting: the value function of the next knot is taken at `A dx + B du + gap`.
+
+    Args:
+        functions: Functions of the task.
+        expansions: Expansion and defect of every knot.
+        end: State, designed numbers, `theta` and row of the last knot.
+        room: Distance of every command from its lower and its upper bound; None without bounds.
+        damping: Weight of the change of the next state: larger gives shorter steps.
+    """
+    nu, nx, n = functions.nu, functions.nx, functions.nx + functions.np
+
+    def step(carry: _Carry, knot: tuple) -> tuple[_Carry, tuple]:
+        vector, gap, bounds = knot
+        e = functions.unpack(vector)
+        V = carry.Vxx
+        Vgap = V[:, :nx] @ gap
+        vx = carry.Vx + Vgap
+        VA = V[:, :nx] @ e.A
+        if n > nx:
+            VA = jnp.asarray(VA).at[:, nx:].add(V[:, nx:])
+        VB = V[:nx, :nx] @ e.B
+        Qu = e.lu + e.B.T @ vx[:nx]
+        Qux = e.lux + e.B.T @ VA[:nx]
+        Quu = e.luu + e.B.T @ VB
+        damped = Quu + damping * (e.B.T @ e.B) + SMALLEST_CURVATURE * jnp.eye(nu)
+        k, K = _gains(damped, Qu, Qux + jnp.where(damping <= FEEDBACK_DAMPING, damping, 0.0) * (e.B.T @ e.A), bounds)
+        gradient = e.lu + e.B.T @ carry.costate[:nx]
+        effort = e.lu + e.B.T @ carry.closed[:nx]
+        Vxx = e.lxx + _pull(e.A, VA) + Qux.T @ K + K.T @ Qux + K.T @ (Quu @ K)
+        after = _Carry(
+            Vx=e.lx + _pull(e.A, vx) + K.T @ (Quu @ k + Qu) + Qux.T @ k,
+            Vxx=0.5 * (Vxx + Vxx.T),
+            costate=e.lx + _pull(e.A, carry.costate),
+            closed=e.lx + _pull(e.A, carry.closed) + K.T @ effort,
+            first=carry.first + e.lu @ k + carry.closed[:nx] @ (e.B @ k + gap),
+            change=carry.change + carry.Vx[:nx] @ gap + 0.5 * (Vgap[:nx] @ gap) + Qu @ k + 0.5 * (k @ (Quu @ k)),
+        )
+        return after, (jnp.concatenate([k[:, None], K], axis=1), gradient)
+
+    zero = jnp.zeros(())
+    lx, lxx = functions.expand_end(*end)
+    start = _Carry(lx, lxx, lx, lx, zero, zero)
+    carry, (feedback, gradient) = jax.lax.scan(step, start, (*expansions, room), reverse=True)
+    design = jnp.concatenate([carry.closed[nx:, None], carry.Vx[nx:, None], carry.Vxx[nx:, nx:]], axis=1)
+    return Policy(feedback, gradient, jnp.stack([carry.first, carry.change]), design)
+
+
+def _pull(A: Float[Array, "nx n"], V: Float[Array, " n *columns"]) -> Float[Array, " n *columns"]:
+    """`[[A], [0 I]]^T V`: designed numbers stay as they are over a step."""
+    nx, n = A.shape
+    pulled = jnp.asarray(A.T @ V[:nx])
+    return pulled if n == nx else pulled.at[nx:].add(V[nx:])
+
+
+def _gains(H: Array, Qu: Array, Qux: Array, room: tuple[Array, Array] | None) -> tuple[Array, Array]:
+    """Feedforward and feedback of one knot; commands at a bound have no feedback."""
+    if room is None:
+        factors = dense.factor(H)
+        return -dense.substitute(factors, Qu), -dense.substitute(factors, Qux)
+    k, free = minimize_in_box(H, Qu, *room)
+    return k, -dense.solve(held(H, free), jnp.where(free[:, None], Qux, 0.0))
+
+
+class Motion(NamedTuple):
+    """States and commands of all knots, designed numbers, and their cost."""
+
+    z: Float[Array, "knots nz"]
+    u: Float[Array, "steps nu"]
+    p: Float[Array, " np"]
+    cost: Float[Array, ""]
+    """Augmented cost."""
+
+
+def forward_pass(
+    functions: Transcription,
+    motion: tuple[Array, Array, Array],
+    policy: tuple[Array, Array, Array],
+    length: Float[Array, ""],
+    bounds: tuple[Array, Array],
+    numbers: tuple[Array, Array],
+) -> Motion:
+    """Simulate the policy with a step length: defects shrink by the factor `1 - length` (feasibility-driven).
+
+    A length of zero, without feedback, returns the motion itself with its cost.
+
+    Args:
+        functions: Functions of the task.
+        motion: States, commands and designed numbers around which the policy was made; the initial state is kept.
+        policy: Feedback `[k, K]`, defects, and the step of the designed numbers.
+        length: Step length.
+        bounds: Lower and upper bounds of the commands.
+        numbers: `theta`, and the rows of the knots.
+    """
+    z, u, p = motion
+    feedback, gaps, dp = policy
+    theta, rows = numbers
+    p, dp = p + length * dp, length * dp
+
+    def step(carry: tuple[Array, Array], knot: tuple) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        here, cost = carry
+        z, u, gains, gap, row = knot
+        change = jnp.concatenate([length[None], functions.change(here, z), dp])
+        command = jnp.clip(u + gains @ change, *bounds)
+        r = functions.terms(here, command, p, theta, row, final=False).residuals
+        after = functions.moved(functions.step(here, command, p, theta), (length - 1) * gap)
+        return (after, cost + 0.5 * (r @ r)), (here, command)
+
+    knots = z[:-1], u, feedback, gaps, rows[:-1]
+    start: tuple[Array, Array] = (z[0], jnp.zeros(()))
+    (last, cost), (states, commands) = jax.lax.scan(step, start, knots)
+    r = functions.terms(last, jnp.zeros(functions.nu), p, theta, rows[-1], final=True).residuals
+    return Motion(jnp.concatenate([states, last[None]]), commands, p, cost + 0.5 * (r @ r))
+
+
+def simulated_cost(
+    functions: Transcription, z: Array, u: Float[Array, "steps nu"], numbers: tuple[Array, Array]
+) -> Float[Array, ""]:
+    """Augmented cost of a simulation of commands from a state.
+
+    Args:
+        functions: Functions of a task without designed numbers.
+        z: Initial state.
+        u: Commands.
+        numbers: `theta`, and the rows of the knots.
+    """
+    theta, rows = numbers
+    p = jnp.zeros(0)
+
+    def step(carry: tuple[Array, Array], knot: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
+        here, cost = carry
+        u, row = knot
+        r = functions.terms(here, u, p, theta, row, final=False).residuals
+        return (functions.step(here, u, p, theta), cost + 0.5 * (r @ r)), None
+
+    start: tuple[Array, Array] = (z, jnp.zeros(()))
+    (last, cost), _ = jax.lax.scan(step, start, (u, rows[:-1]))
+    r = functions.terms(last, jnp.zeros(functions.nu), p, theta, rows[-1], final=True).residuals
+    return cost + 0.5 * (r @ r)
