@@ -1,0 +1,137 @@
+"""Joystick of a quadruped: its facts are read from any file, and MuJoCo's contact moves it as MuJoCo does."""
+
+import dataclasses
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from truesim.core.errors import TruesimError
+from truesim.core.precision import float32
+from truesim.policies.environment import Environment
+from truesim.policies.physics import MujocoPhysics, physics_of
+from truesim.policies.randomization import Randomization, uniform
+from truesim.policies.tasks.legged_robot import read_quadruped
+from truesim.policies.tasks.quadruped import go2_joystick
+
+LEG = """
+<body name="{n}_hip" pos="{x} {y} 0">
+  <joint name="{n}_hip_joint" axis="1 0 0" range="-0.8 0.8" damping="1" armature="0.01"/>
+  <geom name="{n}_hip" type="sphere" size="0.03" mass="0.3" contype="0" conaffinity="0"/>
+  <body name="{n}_thigh" pos="0 {o} 0">
+    <joint name="{n}_thigh_joint" axis="0 1 0" range="-1.5 3" damping="1" armature="0.01"/>
+    <geom name="{n}_thigh" type="capsule" fromto="0 0 0 0 0 -0.2" size="0.015" mass="0.6"/>
+    <body name="{n}_calf" pos="0 0 -0.2">
+      <joint name="{n}_calf_joint" axis="0 1 0" range="-2.7 -0.8" damping="1" armature="0.01"/>
+      <geom name="{n}_calf" type="capsule" fromto="0 0 -0.02 0 0 -0.16" size="0.012" mass="0.15"/>
+      <geom name="{n}" type="sphere" size="0.022" pos="0 0 -0.2" mass="0.03" priority="1" friction="0.8"/>
+</body></body></body>"""
+CORNERS = (("FL", 0.2, 0.05, 0.09), ("FR", 0.2, -0.05, -0.09), ("RL", -0.2, 0.05, 0.09), ("RR", -0.2, -0.05, -0.09))
+JOINTS = [f"{n}_{part}" for n, *_ in CORNERS for part in ("hip", "thigh", "calf")]
+ROBOT = f"""
+<mujoco model="dog"><compiler angle="radian"/><option timestep="0.002" cone="elliptic"/>
+<worldbody><geom name="floor" type="plane" size="0 0 1"/>
+<body name="trunk" pos="0 0 0.3"><freejoint name="root"/>
+<geom name="trunk" type="box" size="0.2 0.06 0.05" mass="7"/>
+{"".join(LEG.format(n=n, x=x, y=y, o=o) for n, x, y, o in CORNERS)}
+</body></worldbody>
+<actuator>{"".join(f'<motor name="{j}" joint="{j}_joint" ctrlrange="-24 24" ctrllimited="true"/>' for j in JOINTS)}
+</actuator>
+<keyframe><key name="home" qpos="0 0 0.27 1 0 0 0 {"0 0.9 -1.8 " * 4}"/></keyframe></mujoco>"""
+
+
+@pytest.fixture(scope="module")
+def robot(tmp_path_factory):
+    path = tmp_path_factory.mktemp("robot") / "dog.xml"
+    path.write_text(ROBOT)
+    return path
+
+
+@pytest.fixture(scope="module")
+def task(robot):
+    return go2_joystick(robot)
+
+
+def test_facts_of_the_robot(robot):
+    own = read_quadruped(robot, stiffness=40.0, damping=0.5, timestep=0.005)
+    names = own.simulator.model.geoms.names
+    assert [names[g] for g in own.feet] == ["FL", "FR", "RL", "RR"]
+    assert own.gait.tolist() == [0.0, 0.5, 0.5, 0.0]
+    assert own.hips.tolist() == [1.0, 0.0, 0.0] * 4
+    assert (own.torque == 24.0).all()
+    assert [names[g] for g in own.obstacles(base=True)] == ["trunk"]
+    assert {names[g] for g in own.obstacles(base=False)} == {f"{n}_{p}" for n, *_ in CORNERS for p in ("thigh", "calf")}
+
+
+def test_routines_move_it_as_mujoco_does(task):
+    """The same actions, nominal parameters and time step: positions agree to single precision after 0.2 s."""
+    plain = dataclasses.replace(task, randomization=Randomization(), pushes=None)
+    compiled = plain.simulator.model.source.compiled
+    compiled.opt.timestep = float(plain.simulator.timestep)
+    rng = np.random.default_rng(0)
+    actions = 0.3 * rng.standard_normal((10, 4, 12)).astype(np.float32)
+    ends = []
+    with float32():
+        for physics in (physics_of(plain, 4), MujocoPhysics(compiled, plain.period)):
+            environment = Environment(plain, 4, physics=physics)
+            episodes, _ = environment.reset(0)
+            for each in actions:
+                episodes, outcome = environment.step(episodes, each)
+            ends.append((np.asarray(episodes.state.q), np.asarray(outcome.reward)))
+    compiled.opt.timestep = 0.002
+    np.testing.assert_allclose(ends[0][0], ends[1][0], atol=3e-3)
+    np.testing.assert_allclose(ends[0][1], ends[1][1], atol=3e-3)
+
+
+def test_parameters_of_episodes_reach_the_routines(task):
+    """A robot that carries more sinks deeper; each episode has its own load."""
+    heavy = dataclasses.replace(
+        task, randomization=Randomization({"bodies/trunk.mass": uniform(0.0, 10.0, "add")}), pushes=None
+    )
+    with float32():
+        environment = Environment(heavy, 13, physics=physics_of(heavy, 13))
+        episodes, outcome = environment.reset(0)
+        for _ in range(40):
+            episodes, outcome = environment.step(episodes, np.zeros((13, 12), np.float32))
+    assert not outcome.terminated.any()
+    load, height = episodes.parameters["bodies/trunk.mass"], episodes.state.q[:, 2]
+    assert np.corrcoef(load, height)[0, 1] < -0.9
+
+
+def test_a_parameter_that_cannot_differ_is_named(task):
+    sized = dataclasses.replace(task, randomization=Randomization({"geoms/FL.size": uniform(0.9, 1.1, "scale")}))
+    with float32(), pytest.raises(TruesimError, match="cannot differ between episodes"):
+        physics_of(sized, 4)
+
+
+def test_observations_have_the_documented_sizes(task):
+    with float32():
+        environment = Environment(task, 2, physics=physics_of(task, 2))
+        _, outcome = environment.reset(0)
+    assert outcome.observation.shape == (2, 47)
+    assert np.isfinite(outcome.privileged).all()
+
+
+def test_robots_that_do_not_fit_are_refused(tmp_path):
+    path = tmp_path / "robot.xml"
+    path.write_text(ROBOT.replace('<freejoint name="root"/>', "").replace('qpos="0 0 0.27 1 0 0 0', 'qpos="'))
+    with pytest.raises(TruesimError, match="no free base"):
+        go2_joystick(path)
+    path.write_text(ROBOT[: ROBOT.index("<keyframe>")] + "</mujoco>")
+    with pytest.raises(TruesimError, match="no keyframe"):
+        go2_joystick(path)
+    path.write_text(ROBOT.replace(LEG.format(n="RR", x=-0.2, y=-0.05, o=-0.09), "").replace('<motor name="RR', "<!--"))
+    with pytest.raises(TruesimError, match=r"cannot be read by MuJoCo|3 feet"):
+        go2_joystick(path)
+
+
+def test_menagerie_quadrupeds_are_read():
+    data = Path(os.environ.get("TRUESIM_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "menagerie"
+    if not data.is_dir():
+        pytest.skip(f"no robots in {data}")
+    for name in ("unitree_go2", "unitree_go1"):
+        own = read_quadruped(data / name / "scene.xml", stiffness=40.0, damping=0.5, timestep=0.005)
+        assert len(own.joint_q) == 12
+        assert sorted(own.gait.tolist()) == [0.0, 0.0, 0.5, 0.5]
+        assert own.hips.sum() == 4
