@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 
 from truesim import Log, TruesimError
-from truesim.formats import loads
-from truesim.formats.compiled import from_compiled
-from truesim.identify.build import Options, build
-from truesim.identify.fit import Settings, solve_problem
-from truesim.identify.folder import robot_file, write_fit
-from truesim.identify.result import conclude
-from truesim.mujoco import attach
-from truesim.simulate import GRU, MLP, Blueprint, Rule, Simulator, State, Trained, record
+from truesim.bridges.mujoco import attach
+from truesim.files.robots import loads
+from truesim.files.robots.compiled import from_compiled
+from truesim.identification.fit import Fit
+from truesim.identification.fit_folder import robot_file
+from truesim.identification.problem.build import build
+from truesim.identification.problem.options import ProblemOptions
+from truesim.identification.solve.options import SolveOptions
+from truesim.identification.solve.stages import solve_problem
+from truesim.physics.blueprint import GRU, MLP, Blueprint, Rule, Trained
+from truesim.physics.simulation import Simulator, State, record
 
 ARM = """
 <mujoco><compiler angle="radian"/><option timestep="0.002" integrator="{}"><flag contact="disable"/></option><worldbody>
@@ -114,14 +117,15 @@ def fitted(tmp_path_factory):
     time = np.arange(300) * 0.002
     with jax.enable_x64(True):
         commands = np.stack([0.8 * np.sin(3 * time), 0.5 * np.sin(5 * time + 1)], axis=1)
-        motion = record(Simulator.of(machine), State.at_rest(machine), jnp.asarray(commands))
+        simulator = Simulator.of(machine)
+        motion = record(simulator, simulator.initial_state(), jnp.asarray(commands))
     columns = {f"qpos/{name}": np.asarray(motion.q)[:, k] for k, name in enumerate(("shoulder", "elbow"))}
     columns |= {f"ctrl/{name}": np.asarray(motion.command)[:, k] for k, name in enumerate(("shoulder", "elbow"))}
     rule = Rule("joint.friction_torque", ("joint.velocity",), MLP((2,)), penalty=0.1)
-    problem = build(robot, [Log(np.asarray(motion.time), columns)], [], Options(blueprint=Blueprint((rule,))))
-    fit = conclude(solve_problem(problem, Settings(iterations=5, window=0.1)))
+    problem = build(robot, [Log(np.asarray(motion.time), columns)], [], ProblemOptions(blueprint=Blueprint((rule,))))
+    fit = Fit.of(solve_problem(problem, SolveOptions(iterations=5, window=0.1)))
     folder = tmp_path_factory.mktemp("fit")
-    write_fit(fit, folder)
+    fit.save(folder)
     return fit, folder
 
 
