@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from tests.report import fits
+from tests.studio.browser import PATIENCE, needs_browser
+from truesim.report.comparison import compare_fits, write_comparison
 from truesim.report.fit_page import write_fit_page
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PLOTS = {"signals-plot", "windows-plot", "cost-plot", "step-plot", "correlations-plot"}
+PLOTS = {"signals-plot", "rate-plot", "value-plot", "windows-plot", "cost-plot", "step-plot", "correlations-plot"}
 
 WATCH = """<script>
 window.complaints = [];
@@ -112,3 +114,20 @@ def test_controls_choose_what_is_shown(probe):
     assert end - begin == pytest.approx(1.1 * 0.495, rel=1e-3)
     assert probe["thumbnail"]["title"] == "qpos/shoulder [rad]"
     assert probe["link"]["title"] == "qpos/elbow [rad]"
+
+
+def test_pages_fit_a_telephone(tmp_path):
+    """Nothing reaches beyond the side of a screen of 390 px; wide tables scroll on their own."""
+    needs_browser()
+    from playwright.sync_api import sync_playwright
+
+    fits.write_small(tmp_path)
+    comparison = write_comparison(compare_fits([tmp_path, tmp_path]), tmp_path / "comparison.html")
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=needs_browser(), args=["--no-sandbox", "--disable-gpu"])
+        tab = browser.new_page(viewport={"width": 390, "height": 844})
+        tab.set_default_timeout(5 * PATIENCE)
+        for page in (write_fit_page(tmp_path), comparison):
+            tab.goto(page.as_uri())
+            assert tab.evaluate("document.documentElement.scrollWidth") <= 390, page.name
+        browser.close()

@@ -7,8 +7,9 @@ import pytest
 
 from tests.report import fits
 from truesim.core.errors import FileError
-from truesim.identify.verdict import CONVERGED, DIVERGED, DOES_NOT_FIT, INTERRUPTED, NOT_IDENTIFIABLE
+from truesim.identification.diagnose.status import Status
 from truesim.report.fit_page import write_fit_page
+from truesim.report.sections.headline import STATUS_WORDS
 
 MEGABYTES = 8.0
 
@@ -26,7 +27,7 @@ def page(tmp_path) -> str:
 
 
 def test_everything_is_shown(page):
-    """Every parameter, element, channel and log, the verdict with its reasons, and where it came from."""
+    """Every parameter, element, channel and log, the status with its reasons, and its provenance."""
     shown = html.unescape(page)
     for entry in fits.PARAMETERS:
         assert entry["path"] in shown
@@ -37,7 +38,7 @@ def test_everything_is_shown(page):
         "a.csv",
         "b.csv",
         "c.csv",
-        "Not identifiable",
+        "Status: not identifiable",
         "does not show in these logs",
         "abababababab",
     ):
@@ -60,12 +61,20 @@ def test_names_are_not_markup(page):
     assert "<gyro>" not in page
 
 
-@pytest.mark.parametrize("verdict", [CONVERGED, NOT_IDENTIFIABLE, DOES_NOT_FIT, DIVERGED, INTERRUPTED])
-def test_every_verdict_has_words(tmp_path, verdict):
-    """Each verdict is explained on the page."""
-    fit = fits.document() | {"verdict": verdict, "reasons": []}
+STATUSES = tuple(map(str, Status))
+
+
+def test_the_table_of_statuses_is_complete():
+    """Every status that `fit.json` may hold has words."""
+    assert set(STATUS_WORDS) == set(STATUSES)
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_every_status_has_words(tmp_path, status):
+    """Each status is explained on the page."""
+    fit = fits.document() | {"verdict": status, "reasons": []}
     text = write_fit_page(fits.write(tmp_path, fit, fits.arrays(["train/a.csv"]))).read_text()
-    assert verdict.capitalize() in text
+    assert f"Status: {status}</h1>" in text
     assert re.search(r'<p class="lead">\w.*\.</p>', text)
 
 

@@ -1,9 +1,9 @@
-"""The section about networks: what they are, how large their part is, what they learned."""
+"""The section about networks: structure, size of their effect, learned function."""
 
 import re
 
 from tests.report import fits
-from truesim.identify.folder import read_fit
+from truesim.identification.fit_folder import read_document
 from truesim.report.fit_page import fit_page
 from truesim.report.sections.networks import network_section
 from truesim.report.sections.signals import read_signals
@@ -41,7 +41,7 @@ def test_a_fit_without_networks_has_no_section():
 
 
 def test_facts_sizes_and_errors_are_said():
-    """Port, inputs, size and penalty; how large its part is; errors with and without it."""
+    """Port, inputs, size and penalty; size of the effect; errors with and without it."""
     section = network_section(document())
     (network,) = section.networks
     facts = dict(network.facts)
@@ -49,7 +49,7 @@ def test_facts_sizes_and_errors_are_said():
     assert facts["network"] == "mlp, hidden 3, 10 weights"
     assert "100" in facts["penalty R"]
     assert "0.21" in network.size
-    assert "the model itself has nothing" in network.size
+    assert "the model itself has no such term" in network.size
     assert "held-out logs errors are 2.5 times smaller" in section.words
     assert section.rows == (("qpos/elbow", "rad", "0.05", "0.01", "0.05", "0.02"),)
     larger = network_section(document(errors_without_networks={"train": {"qpos/elbow": 0.005}}))
@@ -60,7 +60,7 @@ def test_facts_sizes_and_errors_are_said():
 
 def test_the_picture_has_the_curve_and_the_range_seen():
     """Equal curves are one; the band is what the logs show; all lies within the frame."""
-    picture = network_section(document()).networks[0].picture
+    picture = network_section(document()).networks[0].plot
     ((name, points),) = picture.curves
     assert name == ""
     pairs = [tuple(map(float, pair.split(","))) for pair in points.split()]
@@ -74,19 +74,19 @@ def test_ports_elsewhere_and_replaced_physics_are_said():
     """No picture, and a sentence that says why."""
     unknown = {**NETWORK, "output": "contact.depth", "effect": None}
     section = network_section(document(networks=[unknown], errors_without_networks={"train": None}))
-    assert section.networks[0].picture is None
-    assert "contact.depth is computed elsewhere" in section.networks[0].size
-    assert "in the place of physics" in section.words
+    assert section.networks[0].plot is None
+    assert "contact.depth is not a force" in section.networks[0].size
+    assert "replaces a part of the physics" in section.words
     assert section.rows == ()
 
 
 def test_the_page_shows_it(tmp_path):
     """In its place, with an entry in the list of sections."""
     folder = fits.write_small(tmp_path / "fit")
-    fit = read_fit(folder)
+    fit = read_document(folder)
     silent = {"train": dict.fromkeys(fit["errors"]["train"], 1.0)}
     page = fit_page(fit | {"networks": [NETWORK], "errors_without_networks": silent}, read_signals(folder), folder)
     assert '<a href="#networks">' in page
     section = re.search(r'<section id="networks">.*?</section>', page, re.DOTALL).group()
     assert section.count("<polyline") == 1
-    assert "beyond it the network guesses" in section
+    assert "beyond it the network extrapolates" in section

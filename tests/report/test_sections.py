@@ -1,4 +1,4 @@
-"""Sections of the page: digits, bars, thinned signals, advice and the command to run again."""
+"""Sections of the page: digits, bars, thinned signals, advice and the command that repeats the fit."""
 
 import base64
 import shlex
@@ -9,12 +9,12 @@ import pytest
 
 from tests.report import fits
 from truesim.report import numbers
-from truesim.report.sections.advice import advice, listed, place
+from truesim.report.sections.advice import advice, listed, split_path
 from truesim.report.sections.basins import basin_table
 from truesim.report.sections.headline import headline
 from truesim.report.sections.parameters import parameter_table, split
 from truesim.report.sections.provenance import command
-from truesim.report.sections.signals import STEPS, LogSignals, packed, read_signals, thinned
+from truesim.report.sections.signals import PACKED_STEPS, LogSignals, pack, read_signals, thin
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from truesim.report.sections.signals import STEPS, LogSignals, packed, read_sign
         (1.5, None, "1.5"),
     ],
 )
-def test_digits_follow_the_spread(value, std, text):
+def test_digits_follow_the_standard_deviation(value, std, text):
     """A value is written to two digits of its standard deviation, with at least two and at most seven of its own."""
     assert numbers.estimate(value, std) == text
 
@@ -60,10 +60,10 @@ def test_a_wide_interval_is_open():
     assert sign.rows[0].bar.value > 0.5
 
 
-def test_elements_that_are_not_known():
+def test_elements_that_are_not_identifiable():
     """A flag that names elements is about those alone."""
     com = next(p for p in fits.PARAMETERS if p["path"].endswith("com"))
-    assert [number.known for number in split(com)] == [True, False, True]
+    assert [element.identifiable for element in split(com)] == [True, False, True]
 
 
 def signals_of(values: np.ndarray) -> LogSignals:
@@ -78,7 +78,7 @@ def test_thinning_keeps_peaks():
     values = np.sin(np.arange(100_000) * 1e-3)
     values[54_321] = 7.0
     log = signals_of(values)
-    kept = thinned(log, np.concatenate([log.measured, log.measured], axis=1), 4000)
+    kept = thin(log, np.concatenate([log.measured, log.measured], axis=1), 4000)
     assert len(kept) <= 4004
     assert {0, 54_321, 99_999, 100_000} <= set(kept.tolist())
 
@@ -86,21 +86,21 @@ def test_thinning_keeps_peaks():
 def test_packing_is_exact_to_a_step(tmp_path):
     """What the page unpacks is the signal to one part in 65534 of its range, with holes where it has holes."""
     signals = read_signals(fits.write_small(tmp_path))
-    trace = packed(signals)[0]["panels"][1]["measured"]
+    trace = pack(signals)[0]["panels"][1]["measured"]
     steps = np.frombuffer(base64.b64decode(trace["steps"]), "<i2")
     measured = signals.logs[0].measured[:, 1]
-    hole = steps == -STEPS - 1
+    hole = steps == -PACKED_STEPS - 1
     np.testing.assert_array_equal(hole, np.isnan(measured))
     unpacked = trace["middle"] + trace["step"] * steps[~hole]
     np.testing.assert_allclose(unpacked, measured[~hole], rtol=0, atol=0.51 * trace["step"])
-    assert trace["step"] < 1.01 * np.ptp(measured[~hole]) / (2 * STEPS)
+    assert trace["step"] < 1.01 * np.ptp(measured[~hole]) / (2 * PACKED_STEPS)
 
 
 def test_windows_and_their_errors(tmp_path):
     """Windows are found in the signals; a diverged simulation has no error."""
     signals = read_signals(fits.write_small(tmp_path))
     assert signals.window == pytest.approx(fits.WINDOW)
-    log = packed(signals)[0]
+    log = pack(signals)[0]
     assert log["windows"][1] == pytest.approx([0.5, 0.995])
     fitted, start = np.array(log["panels"][0]["errors"], float).T
     np.testing.assert_allclose(fitted, 0.001, rtol=0.4)
@@ -130,7 +130,7 @@ def test_held_out_logs_come_last(tmp_path):
     ],
 )
 def test_advice_fits_the_parameter(path, flags, word):
-    """What to measure next depends on what is not known."""
+    """Advice depends on the parameter and its flag."""
     fit = fits.document(parameters=[fits.parameter(path, 1.0, 1.0, 1.0, flags)])
     assert any(word in sentence for sentence in advice(fit))
 
@@ -138,30 +138,32 @@ def test_advice_fits_the_parameter(path, flags, word):
 def test_advice_from_errors():
     """A channel above its noise, worse held-out logs and missing ones are each worth a sentence; a clean fit is not."""
     fit = fits.document(parameters=fits.PARAMETERS[:1])
-    fit["noise"]["qpos/elbow"]["sensor"] = 1e-5
+    fit["reasons"] = [
+        "qpos/shoulder: residuals of 0.02 are 20 times the sensor's noise, so something in the robot is not in it.",
+        "qpos/elbow: residuals of 0.02 are 2000 times the sensor's noise, so something in the robot is not in it.",
+        "qpos/elbow: the error on held-out logs, 0.05, is 5.0 times that on the logs of the fit.",
+    ]
     first, worse = advice(fit)
-    assert "qpos/elbow (2000 times), qpos/shoulder (20 times)" in first
-    assert "predicted less well" in worse
+    assert "qpos/elbow (2000 times the noise) and qpos/shoulder (20 times the noise)" in first
+    assert "predicted less well than those of the fit in qpos/elbow" in worse
     assert "--holdout" in advice(fits.document(holdout=[]))[-1]
-    for row in fits.ROWS:
-        fit["noise"][row]["sensor"] = 0.02
-        fit["errors"]["held_out"][row]["median"] = 0.02
+    fit["reasons"] = []
     assert advice(fit) == []
 
 
 def test_places_and_lists():
     """Paths come apart into owner and field; lists are cut."""
-    assert place("joints/elbow.damping") == ("joints/elbow", "damping")
-    assert place("-bodies/a.b.com[2]@run.csv") == ("bodies/a.b", "com")
-    assert place("gravity") == ("", "gravity")
+    assert split_path("joints/elbow.damping") == ("joints/elbow", "damping")
+    assert split_path("-bodies/a.b.com[2]@run.csv") == ("bodies/a.b", "com")
+    assert split_path("gravity") == ("", "gravity")
     assert listed(list("aab")) == "a and b"
     assert listed(list("abcdef")) == "a, b, c and 3 more"
 
 
 def test_the_headline_counts_and_compares():
-    """How many values are known, what changed most, and how much nearer the simulation has come."""
+    """The number of identifiable values, the largest change, and the improvement of the simulation."""
     text = " ".join(headline(fits.document(), 0.5).found)
-    assert "4 of 7 values are determined" in text
+    assert "4 of 7 values are identifiable" in text
     assert "joints/elbow.armature changed most: from 10⁻⁵" not in text
     assert "from 1×10⁻⁵ to 2.35×10⁻⁵" in text
     assert "10 times closer to the logs of the fit and 6.0 times closer to held-out logs" in text
@@ -176,13 +178,15 @@ def test_the_command_can_be_typed():
         "per_log": {"a.csv": {"actuators/*.kp": 2.0}},
         "floating_base": True,
         "tie": ["a", "b"],
+        "law": ["servo=duty_servo"],
+        "barrier": 1e-6,
     }
     words = shlex.split(command(source, Path("out/my fit")).replace("\\\n", " "))
     assert words == [
         "truesim", "identify", "robots/my arm.xml", "logs/a.csv", "logs/b.csv", "--free", "bodies/*.mass",
         "--holdout", "logs/c.csv", "--window", "0.5", "--bounds", "bodies/*.mass=0.1:2",
         "--per-log", "per_log.json", "--floating-base",
-        "--tie", "a", "b", "--out", "my fit", "--force",
+        "--tie", "a", "b", "--actuator-model", "servo=duty_servo", "--smoothing", "1e-06", "--out", "my fit", "--force",
     ]  # fmt: skip
 
 
@@ -191,7 +195,7 @@ def test_basins_of_a_search():
     assert basin_table(fits.document()) is None
     basins = [{"cost": 1.25 * k, "count": 10 - k, "values": {"bodies/a.mass": [0.5 + k]}} for k in range(10)]
     table = basin_table({"search": {"solves": 55, "found": 10, "basins": basins}})
-    assert table.words.startswith("55 solves from different starts came to 10 minima")
+    assert table.words.startswith("55 solves from different starts found 10 minima")
     assert [row.count for row in table.rows] == [10, 9, 8, 7, 6, 5, 4, 3]
     assert table.rows[1].cost == "1.25"
     assert table.rows[1].values == ("1.5",)

@@ -1,1 +1,1 @@
-"""Pictures and pages; this layer only reads."""
+"""Pages and figures of results. This layer only reads."""

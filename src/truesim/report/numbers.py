@@ -1,59 +1,59 @@
-"""Numbers and units as text: as many digits as are known, powers of ten and minus signs as people write them."""
+"""Numbers and units as text: significant digits from the uncertainty, powers of ten, typographic minus signs."""
 
 import math
 
-MISSING = "–"
+MISSING_VALUE = "–"
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-PLAIN = range(-4, 6)
-"""Powers of ten of numbers that are written without one."""
-FEWEST, MOST = 2, 7
-"""Significant digits of a value whose spread is known."""
+PLAIN_POWERS = range(-4, 6)
+"""Powers of ten of the numbers that are written without an exponent."""
+MIN_DIGITS, MAX_DIGITS = 2, 7
+"""Fewest and most significant digits of a value whose standard deviation is known."""
 
 
-def rounded(value: float | None, digits: int = 3) -> str:
-    """A number with so many significant digits."""
+def rounded(value: float | int | None, digits: int = 3) -> str:
+    """The value with `digits` significant digits."""
     if value is None or not math.isfinite(value):
-        return MISSING
-    return "0" if value == 0 else _written(value, digits)
+        return MISSING_VALUE
+    return "0" if value == 0 else _write(value, digits)
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    """A number with at most so many significant digits: without zeros at its end."""
+def number(value: float | int | None, digits: int = 3) -> str:
+    """The value with at most `digits` significant digits, without trailing zeros."""
     mantissa, times, power = rounded(value, digits).partition("×")
     return (mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa) + times + power
 
 
-def estimate(value: float | None, std: float | None) -> str:
-    """A value with two digits of its standard deviation."""
+def estimate(value: float | int | None, std: float | int | None) -> str:
+    """The value to two digits of its standard deviation."""
     if not value or not math.isfinite(value) or not std or not math.isfinite(std):
         return number(value, 4)
-    digits = _power(value, MOST) - _power(std, 2) + 2
-    return rounded(value, min(max(digits, FEWEST), MOST))
+    digits = _power(value, MAX_DIGITS) - _power(std, 2) + 2
+    return rounded(value, min(max(digits, MIN_DIGITS), MAX_DIGITS))
 
 
-def percent(part: float) -> str:
-    """A part of one in percent, two digits."""
+def percent(part: float | int) -> str:
+    """A fraction in percent with two digits; as a factor from 10 on."""
     return f"{number(100 * part, 2)} %" if part < 10 else f"{number(part, 2)} times"
 
 
 def unit(text: str) -> str:
-    """A unit as it is printed, kept on one line; nothing for pure numbers."""
+    """The unit in print, with superscripts and without line breaks; empty for pure numbers."""
     return "" if text == "1" else text.replace("^2", "²").replace("^3", "³").replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def times(ratio: float) -> str:
-    """A factor with two digits: 2.3, 14, 380."""
+def times(ratio: float | int) -> str:
+    """The factor with two digits: 2.3, 14, 380."""
     return rounded(ratio, 2)
 
 
-def _power(value: float, digits: int) -> int:
+def _power(value: float | int, digits: int) -> int:
     """Power of ten of the first digit after rounding."""
     return int(f"{value:.{digits - 1}e}".partition("e")[2])
 
 
-def _written(value: float, digits: int) -> str:
+def _write(value: float | int, digits: int) -> str:
     power = _power(value, digits)
-    if power in PLAIN:
+    if power in PLAIN_POWERS:
         decimals = digits - 1 - power
         text = f"{round(value, decimals):.{max(0, decimals)}f}"
     else:

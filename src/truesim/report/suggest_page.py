@@ -1,4 +1,4 @@
-"""The picture of suggestions: one page that needs no network, made from their folder alone."""
+"""The page of suggested networks: one HTML file that works offline, made from the suggestions' folder alone."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,32 +10,41 @@ import jinja2
 from truesim.core.errors import FileError
 from truesim.report.numbers import number
 
-NAME = "suggest.html"
-SHOWN = 8
-"""Ports in the picture."""
-WIDTH, HEIGHT = 420, 240
-"""Of a curve's frame [px]."""
+SUGGEST_PAGE = "suggest.html"
+MAX_PORTS_SHOWN = 8
+"""Largest number of ports in the table."""
+CURVE_WIDTH, CURVE_HEIGHT = 420, 240
+"""Size of a curve's frame [px]."""
 
 
 def write_suggest_page(folder: Path) -> Path:
-    """Makes the page of the suggestions in a folder, in the same folder; where it is."""
+    """Write the page of suggestions into their folder.
+
+    Returns:
+        Path of the page.
+    """
     source = folder / "suggest.json"
     if not source.is_file():
         raise FileError(f"{folder} holds no suggestions: it has no suggest.json.")
-    page = folder / NAME
+    page = folder / SUGGEST_PAGE
     page.write_text(suggest_page(json.loads(source.read_text(encoding="utf-8"))), encoding="utf-8")
     return page
 
 
 def suggest_page(document: Mapping[str, Any]) -> str:
-    """The page as text, from what `suggest.json` holds."""
+    """The page as HTML text, from the content of `suggest.json`."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("truesim.report"), autoescape=True, undefined=jinja2.StrictUndefined
     )
-    shown = document["suggestions"][:SHOWN]
+    shown = document["suggestions"][:MAX_PORTS_SHOWN]
     curves = [_curve(s) for s in shown if s["curve"] is not None and document["needed"]][:2]
     return environment.get_template("suggest.html").render(
-        document=document, rows=[_row(s) for s in shown], curves=curves, number=number, width=WIDTH, height=HEIGHT
+        document=document,
+        rows=[_row(s) for s in shown],
+        curves=curves,
+        number=number,
+        width=CURVE_WIDTH,
+        height=CURVE_HEIGHT,
     )
 
 
@@ -52,14 +61,14 @@ def _row(suggestion: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _curve(suggestion: Mapping[str, Any]) -> dict[str, Any]:
-    """A cloud of points within its frame, and the ends of its axes."""
+    """Points in pixels of the frame, and the ends of both axes."""
     curve = suggestion["curve"]
     (x_low, x_high), (y_low, y_high) = _span(curve["x"]), _span(curve["y"])
     points = [
-        (WIDTH * (x - x_low) / (x_high - x_low), HEIGHT * (1 - (y - y_low) / (y_high - y_low)))
+        (CURVE_WIDTH * (x - x_low) / (x_high - x_low), CURVE_HEIGHT * (1 - (y - y_low) / (y_high - y_low)))
         for x, y in zip(curve["x"], curve["y"], strict=True)
     ]
-    zero = HEIGHT * y_high / (y_high - y_low) if y_low < 0 < y_high else None
+    zero = CURVE_HEIGHT * y_high / (y_high - y_low) if y_low < 0 < y_high else None
     return {
         "title": f"{suggestion['kind']}, {curve['name']}",
         "input": curve["input"],

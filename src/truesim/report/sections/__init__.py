@@ -1,1 +1,1 @@
-"""Sections of the page of a fit: each turns a part of `fit.json` or the signals into what the template shows."""
+"""Sections of a fit's page: each turns a part of `fit.json` or `signals.npz` into values for the template."""

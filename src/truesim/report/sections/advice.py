@@ -1,95 +1,102 @@
-"""What to measure next: simple rules from flags, from what the logs do not show, and from the residuals."""
+"""Advice on what to record next, from the flags and diagnostics of the fit."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from truesim.identify.verdict import ROUGH
+from truesim.identification.diagnose.status import Code
 from truesim.report import numbers
-
-NAMED = 4
-"""Names in a sentence at most."""
-WORSE = 2.0
-"""Held-out errors larger than those on the logs of the fit by this factor are worth a sentence."""
-PLACE = re.compile(r"^-?(?P<owner>.*?)\.?(?P<field>[a-z_]+)(\[\d+\])?(@(?P<log>.*))?$")
-
-DRY = (
-    "Move {names} slowly back and forth with many reversals, one joint at a time: dry friction shows where the speed "
-    "passes zero."
+from truesim.report.document import (
+    ReportedDiagnostic,
+    diagnostics,
+    is_flagged,
+    not_identifiable,
 )
-WEIGHT = (
-    "Let gravity and acceleration act on {names} in more poses, or repeat a motion with a known payload; a part that "
+
+MAX_NAMES_LISTED = 4
+"""Largest number of names in a sentence."""
+PATH_PARTS = re.compile(r"^-?(?P<owner>.*?)\.?(?P<field>[a-z_]+)(\[\d+\])?(@(?P<log>.*))?$")
+
+FRICTION_ADVICE = (
+    "Move {names} slowly back and forth with many reversals, one joint at a time: Coulomb friction shows where the "
+    "velocity changes sign."
+)
+MASS_ADVICE = (
+    "Let gravity and acceleration act on {names} in more poses, or repeat a motion with a known payload. A part that "
     "can be weighed needs no fit: give its mass with --prior."
 )
-SCALE = (
-    "Forces need a scale: repeat a motion with a known payload, or keep a mass that you know, so that {names} cannot "
-    "be traded for inertia."
+SCALE_ADVICE = (
+    "Forces need a scale: repeat a motion with a known payload, or keep a known mass fixed, so that {names} can be "
+    "separated from inertia."
 )
-REST = "Hold {names} still in several poses that are known from elsewhere, such as a mechanical stop."
-POSES = "Visit poses that are far apart, so that {names} shows in where the robot ends up."
-RULES = {
-    **dict.fromkeys(("frictionloss", "stiction", "stribeck_velocity"), DRY),
+OFFSET_ADVICE = "Hold {names} still in several poses that are known from elsewhere, such as a mechanical stop."
+POSE_ADVICE = "Visit poses that are far apart, so that {names} affects the measured positions."
+FIELD_ADVICE = {
+    **dict.fromkeys(("frictionloss", "stiction", "stribeck_velocity", "load_friction"), FRICTION_ADVICE),
     "damping": (
-        "Move {names} at several speeds, up to the fastest that will be used: at one speed, viscous and dry friction "
-        "look alike."
+        "Move {names} at several speeds, up to the highest that will be used: at one speed, viscous and Coulomb "
+        "friction cannot be separated."
     ),
     "armature": (
-        "Accelerate {names} quickly, in poses that differ in the inertia that the joint carries: only then can rotor "
-        "inertia be told from that of the links."
+        "Accelerate {names} quickly, in poses that differ in the inertia that the joint carries: this separates rotor "
+        "inertia from link inertia."
     ),
-    "inertia": "Turn {names} quickly about every axis that it will turn about in use; what never turns never shows.",
-    **dict.fromkeys(("mass", "com"), WEIGHT),
+    "inertia": "Rotate {names} quickly about every axis about which it will rotate in use.",
+    **dict.fromkeys(("mass", "com"), MASS_ADVICE),
     "delay": "Command quick changes to {names}, steps or a fast chirp: delays show in fast motion.",
     **dict.fromkeys(
-        ("gain", "kp", "kd", "error_gain", "torque_constant", "resistance", "volts", "strength", "max_duty"), SCALE
+        ("gain", "kp", "kd", "error_gain", "torque_constant", "resistance", "volts", "strength", "max_duty"),
+        SCALE_ADVICE,
     ),
-    **dict.fromkeys(("bias", "offset", "ref", "springref"), REST),
-    "stiffness": "Move {names} slowly through its whole range: a spring shows in what holds it away from rest.",
+    **dict.fromkeys(("bias", "offset", "ref", "springref"), OFFSET_ADVICE),
+    "stiffness": "Move {names} slowly through its whole range, so that the spring force varies.",
     "scale": "Move {names} over a distance that is known from elsewhere.",
     "gravity": "Hold the robot still in several poses: the direction of gravity shows in the forces that hold it.",
-    **dict.fromkeys(("position", "orientation", "axis"), POSES),
+    **dict.fromkeys(("position", "orientation", "axis"), POSE_ADVICE),
 }
-OTHERWISE = "Record a motion in which {names} matters more, or keep its value: leave it out of --free."
+OTHER_ADVICE = "Record a motion in which {names} has a larger effect, or keep its value fixed: leave it out of --free."
 
 
 def advice(document: Mapping[str, Any]) -> list[str]:
-    """What to do next, the most useful first."""
+    """Sentences on what to do next, the most useful first."""
+    found = diagnostics(document)
     return [
-        *_unexplained(document["noise"]),
-        *_hidden(document["parameters"]),
-        *_combined(document["unseen"]),
+        *_misfit(found),
+        *_flagged(document["parameters"]),
+        *_combinations(not_identifiable(document)),
         *_at_bounds(document["parameters"]),
-        *_held_out(document["errors"]),
+        *_held_out(found, document["errors"]),
     ]
 
 
-def place(path: str) -> tuple[str, str]:
-    """What a path's number belongs to, and its field: `joints/elbow` and `damping`."""
-    match = PLACE.match(path)
+def split_path(path: str) -> tuple[str, str]:
+    """Owner and field of a path: `joints/elbow` and `damping`."""
+    match = PATH_PARTS.match(path)
     return (match["owner"], match["field"]) if match else (path, "")
 
 
-def _hidden(parameters: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Motions that would show what these logs do not; one sentence for all parameters with the same remedy."""
+def _flagged(parameters: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Motions that would identify flagged parameters; one sentence for all parameters with the same remedy."""
     owners: dict[str, list[str]] = {}
     for entry in parameters:
-        if any("not identifiable" in flag for flag in entry["flags"]):
-            owner, field = place(entry["path"])
-            owners.setdefault(RULES.get(field, OTHERWISE), []).append(owner or field)
+        if is_flagged(entry):
+            owner, field = split_path(entry["path"])
+            owners.setdefault(FIELD_ADVICE.get(field, OTHER_ADVICE), []).append(owner or field)
     for rule, names in owners.items():
         yield rule.format(names=listed(names))
 
 
-def _combined(unseen: Sequence[str]) -> Iterator[str]:
-    if any("only a combination" in sentence for sentence in unseen):
+def _combinations(sentences: Sequence[str]) -> Iterator[str]:
+    if any("only a combination" in sentence for sentence in sentences):
         yield (
-            "Where only a combination shows, it is all that motions like these need. To separate its members, keep one "
-            "at a known value (leave it out of --free, or give --prior), or record motions that load them differently."
+            "Where only a combination is identifiable, motions like these need no more than it. To separate its "
+            "members, keep one at a known value (leave it out of --free, or give --prior), or record motions that load "
+            "them differently."
         )
 
 
 def _at_bounds(parameters: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    at_zero = [p["path"] for p in parameters if "at lower bound" in p["flags"] and _starts_at_zero(p["bounds"][0])]
+    at_zero = [p["path"] for p in parameters if "at lower bound" in p["flags"] and _is_zero(p["bounds"][0])]
     others = [
         p["path"] for p in parameters if any(f.startswith("at ") for f in p["flags"]) and p["path"] not in at_zero
     ]
@@ -97,35 +104,38 @@ def _at_bounds(parameters: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{listed(at_zero)} went to zero: the robot has none, or the model lacks an effect of the opposite sign."
     if others:
         yield (
-            f"{listed(others)} ended at a bound: widen it with --bounds if the value could be real; otherwise the "
-            "number stands in for something that the model lacks."
+            f"{listed(others)} ended at a bound: widen it with --bounds if the value could be real. Otherwise the "
+            "value compensates for something that the model lacks."
         )
 
 
-def _starts_at_zero(bound: Any) -> bool:
+def _is_zero(bound: Any) -> bool:
     return bound == 0 or (isinstance(bound, list) and all(element == 0 for element in bound))
 
 
-def _unexplained(noise: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """Channels in which something is left over that no sensor's noise explains."""
-    ratios = {channel: n["residual"] / n["sensor"] for channel, n in noise.items() if n["sensor"] > 0}
-    rough = sorted((c for c, ratio in ratios.items() if ratio > ROUGH), key=lambda c: -ratios[c])
-    if rough:
-        shown = listed([f"{channel} ({numbers.times(ratios[channel])} times)" for channel in rough])
+def _misfit(found: Sequence[ReportedDiagnostic]) -> Iterator[str]:
+    """Rows that the fit reports as not explained by the model."""
+    rows = {d.row: d for d in found if d.row and d.code in (Code.RESIDUAL_ABOVE_NOISE, Code.UNEXPLAINED_MOTION)}
+    if rows:
+        shown = listed([_with_ratio(d) for d in sorted(rows.values(), key=lambda d: -(d.value or 0.0))])
         yield (
-            f"The model lacks something: residuals are far above the sensor's noise in {shown}. Look at them below: "
-            "peaks at reversals point to friction or play, an offset that follows the pose to gravity or a spring, one "
-            "that follows the speed to damping, a delay, or a filter in the recording."
+            f"The model lacks something: residuals are large in {shown}. Look at them below: peaks at reversals point "
+            "to friction or backlash, an offset that follows the pose to gravity or a spring, one that follows the "
+            "speed to damping, a delay, or a filter in the recording."
         )
 
 
-def _held_out(errors: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    train, held_out = errors["train"], errors.get("held_out")
-    if not held_out:
-        yield "Keep a log of another motion out of the fit (--holdout LOG), to see whether the values hold there."
+def _with_ratio(found: ReportedDiagnostic) -> str:
+    if found.code == Code.RESIDUAL_ABOVE_NOISE and found.value is not None:
+        return f"{found.row} ({numbers.times(found.value)} times the noise)"
+    return str(found.row)
+
+
+def _held_out(found: Sequence[ReportedDiagnostic], errors: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    if not errors.get("held_out"):
+        yield "Keep a log of another motion out of the fit (--holdout LOG) to test the values on it."
         return
-    medians = {c: (train[c]["median"], e["median"]) for c, e in held_out.items() if c in train}
-    worse = [c for c, (seen, new) in medians.items() if seen and new and new > WORSE * seen]
+    worse = [d.row for d in found if d.code == Code.HELD_OUT_WORSE and d.row]
     if worse:
         yield (
             f"Held-out logs are predicted less well than those of the fit in {listed(worse)}: add logs with motions "
@@ -134,8 +144,8 @@ def _held_out(errors: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """`a, b and c`; long lists are cut."""
+    """Names as `a, b and c`, each once; long lists are cut."""
     unique = list(dict.fromkeys(names))
-    if len(unique) > NAMED:
-        unique = [*unique[: NAMED - 1], f"{len(unique) - NAMED + 1} more"]
+    if len(unique) > MAX_NAMES_LISTED:
+        unique = [*unique[: MAX_NAMES_LISTED - 1], f"{len(unique) - MAX_NAMES_LISTED + 1} more"]
     return unique[0] if len(unique) == 1 else ", ".join(unique[:-1]) + f" and {unique[-1]}"

@@ -1,4 +1,4 @@
-"""The minima that a search came to before the fit."""
+"""Local minima that a global search found before the fit."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -6,13 +6,13 @@ from typing import Any
 
 from truesim.report.numbers import number
 
-MOST = 8
-"""Basins, and parameters, that are shown."""
+MAX_BASINS_SHOWN = 8
+"""Largest number of basins, and of parameters, in the table."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Basin:
-    """One row of the table."""
+class BasinRow:
+    """One row of the table, as text."""
 
     cost: str
     count: int
@@ -21,27 +21,28 @@ class Basin:
 
 @dataclasses.dataclass(frozen=True)
 class BasinTable:
-    """The lowest basins."""
+    """The basins of lowest cost."""
 
     words: str
     names: tuple[str, ...]
-    """Of the parameters that are shown."""
-    rows: tuple[Basin, ...]
+    """Names of the parameters shown."""
+    rows: tuple[BasinRow, ...]
 
 
 def basin_table(document: Mapping[str, Any]) -> BasinTable | None:
-    """The basins of a fit's search; nothing for a fit without one."""
+    """The basins that the search of a fit found; None for a fit without a search."""
     search = document.get("search")
     if not search or not search["basins"]:
         return None
-    names = tuple(name for name in search["basins"][0]["values"] if not name.startswith("networks/"))[:MOST]
+    names = tuple(name for name in search["basins"][0]["values"] if not name.startswith("networks/"))
+    names = names[:MAX_BASINS_SHOWN]
     rows = [
-        Basin(number(basin["cost"]), basin["count"], tuple(_value(basin["values"][name]) for name in names))
-        for basin in search["basins"][:MOST]
+        BasinRow(number(basin["cost"]), basin["count"], tuple(_value(basin["values"][name]) for name in names))
+        for basin in search["basins"][:MAX_BASINS_SHOWN]
     ]
     count = search["found"]
-    minima = "one minimum, which the fit took up" if count == 1 else f"{count} minima; the fit took up the lowest"
-    words = f"{search['solves']} solves from different starts came to {minima}."
+    minima = "one minimum, where the fit started" if count == 1 else f"{count} minima; the fit started at the lowest"
+    words = f"{search['solves']} solves from different starts found {minima}."
     return BasinTable(words, names, tuple(rows))
 
 

@@ -1,4 +1,4 @@
-"""The verdict in plain words, and what was found in a few sentences."""
+"""Top of a fit's page: the status in words, and a summary of the results."""
 
 import dataclasses
 import math
@@ -7,94 +7,112 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from truesim.identify.verdict import CONVERGED, DIVERGED, DOES_NOT_FIT, INTERRUPTED, NOT_IDENTIFIABLE
 from truesim.report import numbers
+from truesim.report.document import reasons, status
 from truesim.report.sections.errors import typical_factor
-from truesim.report.sections.parameters import Number, split
+from truesim.report.sections.parameters import ParameterElement, split
 
 
 @dataclasses.dataclass(frozen=True)
 class Headline:
-    """The top of the page."""
+    """Values of the page's header."""
 
     subject: str
-    """What was fitted to what."""
-    verdict: str
+    """Robot file and number of logs."""
+    status: str
     tone: str
     """`good`, `warn`, `bad` or `idle`."""
     words: str
-    """What the verdict means for whoever uses the result."""
+    """Meaning of the status for a user of the result."""
     reasons: tuple[str, ...]
     found: tuple[str, ...]
-    """What was found, in sentences."""
+    """Summary of the results, in sentences."""
 
 
-WORDS = {
-    CONVERGED: ("good", "The search came to rest, and the logs determine every free parameter."),
-    NOT_IDENTIFIABLE: (
+STATUS_WORDS = {
+    "converged": ("good", "The solver converged, and the logs determine every free parameter."),
+    "not identifiable": (
         "warn",
-        "The search came to rest, but the logs do not determine all free parameters. Together they describe "
-        "motions like these; do not use the flagged values on their own.",
+        "The solver converged, but the logs do not determine all free parameters. Together they describe motions like "
+        "these; do not use the flagged values on their own.",
     ),
-    DOES_NOT_FIT: (
+    "model does not fit": (
         "bad",
-        "The simulated robot does not move like the measured one, whatever the free parameters are: do not trust the "
+        "No values of the free parameters make the simulated robot move like the measured one: do not trust the "
         "values. Something in the robot, or in the logs, is not in the model.",
     ),
-    DIVERGED: ("bad", "The search did not come to rest: do not trust the values."),
-    INTERRUPTED: ("idle", "The fit was stopped before its end; the same command goes on from here."),
+    "diverged": ("bad", "The solver did not converge: do not trust the values."),
+    "iteration limit": (
+        "warn",
+        "The solver reached its iteration limit before it converged: more iterations may improve the values.",
+    ),
+    "stalled": ("bad", "The solver stalled before it converged: do not trust the values."),
+    "interrupted": ("idle", "The fit was stopped early. The same command resumes it."),
 }
+"""Tone and meaning of every status in `fit.json`."""
 
 
 def headline(document: Mapping[str, Any], window: float) -> Headline:
-    """The top of the page of a fit whose errors were taken over windows of `window` seconds."""
-    tone, words = WORDS.get(document["verdict"], ("idle", ""))
+    """Header of the page of a fit.
+
+    Args:
+        document: Content of `fit.json`.
+        window: Length of the windows of the open-loop errors [s].
+    """
+    code = status(document)
+    tone, words = STATUS_WORDS.get(code, ("idle", ""))
     return Headline(
         subject=_subject(document["provenance"]),
-        verdict=document["verdict"],
+        status=code,
         tone=tone,
         words=words,
-        reasons=tuple(dict.fromkeys(document["reasons"])),
-        found=tuple(_found(document, window)),
+        reasons=reasons(document),
+        found=tuple(_summary(document, window)),
     )
 
 
 def _subject(source: Mapping[str, Any]) -> str:
     logs, others = len(source["logs"]), len(source["holdout"])
     name = Path(source["robot"]["file"]).name
-    return f"{name}, fitted to {logs} log{'s' * (logs > 1)}" + (f", checked on {others} held out" if others else "")
+    return f"{name}, fitted to {logs} log{'s' * (logs > 1)}" + (f", tested on {others} held out" if others else "")
 
 
-def _found(document: Mapping[str, Any], window: float) -> Iterator[str]:
-    every = [number for entry in document["parameters"] for number in split(entry)]
-    if every:
-        yield _how_sure(every)
+def _summary(document: Mapping[str, Any], window: float) -> Iterator[str]:
+    every = [element for entry in document["parameters"] for element in split(entry)]
+    if every and status(document) != "model does not fit":
+        yield _identified_count(every)
         yield from _largest_change(every)
+    for entry in document.get("alternatives", [])[:1]:
+        low, high = (numbers.number(x) for x in entry["found"])
+        share = numbers.percent(entry["explained"])
+        yield f"Free {entry['pattern']} (about {low} to {high} {entry['unit']}): it explains {share} of the residual."
     trained, held_out = (typical_factor(document, part) for part in ("train", "held_out"))
     if trained is not None:
         others = "" if held_out is None else f" and {_closer(held_out)} held-out logs"
-        seen = f"{_closer(trained)} the logs of the fit{others}"
         yield (
-            f"Over {numbers.number(window)} s without correction, the simulated robot stays {seen} than with the start "
-            "values."
+            f"Over {numbers.number(window)} s of open-loop simulation, the robot stays {_closer(trained)} the logs of "
+            f"the fit{others} than with the start values."
         )
 
 
-def _how_sure(every: Sequence[Number]) -> str:
-    known = [n for n in every if n.known]
+def _identified_count(every: Sequence[ParameterElement]) -> str:
+    known = [e for e in every if e.identifiable]
     count = f"All {len(every)} values" if len(known) == len(every) > 1 else f"{len(known)} of {len(every)} values"
-    spreads = [n.spread for n in known if math.isfinite(n.spread)]
-    if not spreads:
-        return f"{count} are determined by the logs."
     verb = "is" if len(known) == 1 else "are"
-    return f"{count} {verb} determined, typically to within {numbers.percent(statistics.median(spreads))}."
+    widths = [e.relative_half_width for e in known if math.isfinite(e.relative_half_width)]
+    if not widths:
+        return f"{count} {verb} identifiable."
+    return (
+        f"{count} {verb} identifiable, with a typical 95 % interval of ±{numbers.percent(statistics.median(widths))}."
+    )
 
 
-def _largest_change(every: Sequence[Number]) -> Iterator[str]:
-    moved = [n for n in every if n.known and n.ratio is not None and n.spread < 0.5]
+def _largest_change(every: Sequence[ParameterElement]) -> Iterator[str]:
+    moved = [e for e in every if e.identifiable and e.ratio is not None]
     if moved:
-        most = max(moved, key=lambda n: abs(math.log(n.ratio or 1.0)))
-        start, value = numbers.number(most.start), numbers.number(most.value, 2 if most.spread > 0.05 else 3)
+        most = max(moved, key=lambda e: abs(math.log(e.ratio or 1.0)))
+        digits = 2 if most.relative_half_width > 0.05 else 3
+        start, value = numbers.number(most.start), numbers.number(most.value, digits)
         yield f"{most.label} changed most: from {start} to {value} {most.unit}".rstrip() + "."
 
 

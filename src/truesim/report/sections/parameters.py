@@ -1,24 +1,22 @@
-"""The table of parameters: every number with its interval, drawn beside the others on one scale."""
+"""Table of parameters: every number with its interval, drawn on a common scale."""
 
 import dataclasses
+import fnmatch
 import math
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from truesim.report import numbers
+from truesim.report.document import flagged_elements
 
-REACHES = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
-"""How far the common scale of the bars may reach to either side of the start, as a factor."""
-VAGUE = 0.5
-"""Elements with a larger standard deviation, as a part of their value, are those meant by `partly not identifiable`."""
-SOME_ELEMENTS = re.compile(r"not identifiable in \[(?P<elements>[\d, ]+)\]")
-ALIKE = "correlated with "
+BAR_REACHES = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
+"""Possible ends of the common scale of the bars, as factors of the start."""
+CORRELATED_FLAG = "correlated with "
 
 
 @dataclasses.dataclass(frozen=True)
-class Number:
-    """One number of a parameter: all of a scalar, or an element of a vector."""
+class ParameterElement:
+    """One number of a parameter: a scalar, or one element of a vector."""
 
     label: str
     unit: str
@@ -28,24 +26,24 @@ class Number:
     low: float
     high: float
     bounds: tuple[float | None, float | None]
-    """None where there is none."""
-    known: bool
-    """Whether the logs determine it."""
+    """None where there is no bound."""
+    identifiable: bool
+    """False if the fit flagged it as not identifiable."""
 
     @property
     def ratio(self) -> float | None:
-        """Value by start; none where a start of zero or a change of sign leaves it without a meaning."""
+        """Value divided by start; None for a start of zero or a change of sign."""
         return self.value / self.start if self.start and self.value / self.start > 0 else None
 
     @property
-    def spread(self) -> float:
-        """Half of the interval by the value."""
+    def relative_half_width(self) -> float:
+        """Half width of the 95 % interval, divided by the value."""
         return 0.5 * (self.high - self.low) / abs(self.value) if self.value else math.inf
 
 
 @dataclasses.dataclass(frozen=True)
-class Badge:
-    """A flag in a word or two."""
+class FlagBadge:
+    """A flag in one or two words."""
 
     text: str
     kind: str
@@ -54,21 +52,21 @@ class Badge:
 
 
 @dataclasses.dataclass(frozen=True)
-class Bar:
-    """Where start, value and interval lie between the ends of a bar, from 0 to 1; the start is in the middle."""
+class IntervalBar:
+    """Places of value, interval and bounds on a bar, from 0 to 1; the start value is at 0.5."""
 
     value: float
     low: float
     high: float
     open: tuple[bool, bool]
-    """Whether the interval goes on beyond either end."""
+    """True where the interval extends beyond the lower or upper end."""
     bounds: tuple[float | None, float | None]
     own_scale: bool
-    """Whether the bar has a linear scale of its own."""
+    """True if the bar has a linear scale of its own."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class ParameterRow:
     """One line of the table, as text."""
 
     label: str
@@ -77,66 +75,81 @@ class Row:
     value: str
     interval: str
     change: str
-    known: bool
-    bar: Bar
+    identifiable: bool
+    bar: IntervalBar
 
 
 @dataclasses.dataclass(frozen=True)
-class Group:
-    """A parameter: one row, or one for each element under its name."""
+class ParameterGroup:
+    """A parameter: one row, or one row per element under its name."""
 
     path: str
-    badges: tuple[Badge, ...]
-    rows: tuple[Row, ...]
+    badges: tuple[FlagBadge, ...]
+    rows: tuple[ParameterRow, ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class Table:
-    """All parameters, and how far the common scale of the bars reaches."""
+class ParameterTable:
+    """All parameters, and the end of the common scale of the bars, as a factor."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[ParameterGroup, ...]
     reach: float
 
 
-def parameter_table(parameters: Sequence[dict[str, Any]]) -> Table:
-    """The table of the entries `parameters` of a fit."""
-    reach = _reach([n for entry in parameters for n in split(entry)])
+def parameter_table(parameters: Sequence[dict[str, Any]], ties: Sequence[Sequence[str]] = ()) -> ParameterTable:
+    """The table of the entries `parameters` in `fit.json`.
+
+    Args:
+        parameters: The entries.
+        ties: Lists of patterns whose matches share one value.
+    """
+    reach = _scale_end([element for entry in parameters for element in split(entry)])
     groups = [
-        Group(entry["path"], tuple(_badges(entry["flags"])), tuple(_row(number, reach) for number in split(entry)))
+        ParameterGroup(
+            entry["path"],
+            (*_shared(entry["path"], ties), *_badges(entry["flags"])),
+            tuple(_row(element, reach) for element in split(entry)),
+        )
         for entry in parameters
     ]
-    return Table(tuple(groups), reach)
+    return ParameterTable(tuple(groups), reach)
 
 
-def split(entry: dict[str, Any]) -> list[Number]:
+def _shared(path: str, ties: Sequence[Sequence[str]]) -> Iterator[FlagBadge]:
+    """Badge of a value that several parameters share."""
+    for tie in ties:
+        if any(fnmatch.fnmatchcase(path, pattern.removeprefix("-")) for pattern in tie):
+            yield FlagBadge(f"one value for {', '.join(tie)}", "info")
+
+
+def split(entry: dict[str, Any]) -> list[ParameterElement]:
     """The numbers of one parameter."""
+    flagged = flagged_elements(entry)
     if not isinstance(entry["value"], list):
         low, high = entry["bounds"]
-        known = "not identifiable" not in entry["flags"]
-        return [_number(entry, entry["path"], lambda field: field, (low, high), known)]
-    hidden = _hidden_elements(entry)
+        return [_parameter_element(entry, entry["path"], lambda field: field, (low, high), not flagged)]
     return [
-        _number(
-            entry, f"{entry['path']}[{k}]", lambda field, k=k: field[k], _element(entry["bounds"], k), k not in hidden
+        _parameter_element(
+            entry, f"{entry['path']}[{k}]", lambda field, k=k: field[k], _element(entry["bounds"], k), k not in flagged
         )
         for k in range(len(entry["value"]))
     ]
 
 
 def flat_names(parameters: Sequence[dict[str, Any]]) -> list[str]:
-    """Name of every number, in the order of the matrix of correlations."""
-    return [number.label for entry in parameters for number in split(entry)]
+    """Name of every number, in the order of the correlation matrix."""
+    return [element.label for entry in parameters for element in split(entry)]
 
 
-def _number(
-    entry: dict[str, Any], label: str, pick: Any, bounds: tuple[float | None, float | None], known: bool
-) -> Number:
+def _parameter_element(
+    entry: dict[str, Any], label: str, pick: Any, bounds: tuple[float | None, float | None], identifiable: bool
+) -> ParameterElement:
     def finite(field: str, otherwise: float) -> float:
         value = pick(entry[field])
         return otherwise if value is None else float(value)
 
     value = finite("value", math.nan)
-    return Number(
+    return ParameterElement(
         label=label,
         unit=numbers.unit(entry["unit"]),
         start=finite("start", math.nan),
@@ -145,7 +158,7 @@ def _number(
         low=finite("low", -math.inf),
         high=finite("high", math.inf),
         bounds=bounds,
-        known=known,
+        identifiable=identifiable,
     )
 
 
@@ -154,82 +167,74 @@ def _element(bounds: Sequence[Any], k: int) -> tuple[float | None, float | None]
     return low, high
 
 
-def _hidden_elements(entry: dict[str, Any]) -> set[int]:
-    flags, pairs = entry["flags"], list(zip(entry["value"], entry["std"], strict=True))
-    if "not identifiable" in flags:
-        return set(range(len(pairs)))
-    if "partly not identifiable" in flags:
-        return {k for k, (value, std) in enumerate(pairs) if std is None or std > VAGUE * abs(value)}
-    matches = filter(None, map(SOME_ELEMENTS.fullmatch, flags))
-    return {int(k) for match in matches for k in match["elements"].split(",")}
-
-
-def _badges(flags: Sequence[str]) -> Iterator[Badge]:
+def _badges(flags: Sequence[str]) -> Iterator[FlagBadge]:
     for flag in flags:
         if "not identifiable" in flag:
-            yield Badge(flag, "bad", "These logs do not determine the value: do not use it on its own.")
+            yield FlagBadge(flag, "bad", "These logs do not determine the value: do not use it on its own.")
         elif flag.startswith("at "):
-            yield Badge(flag, "warn", "The search ran into this bound.")
-        elif not flag.startswith(ALIKE):
-            yield Badge(flag, "info")
-    alike = [flag.removeprefix(ALIKE) for flag in flags if flag.startswith(ALIKE)]
-    if alike:
-        more = f" and {len(alike) - 1} more" if len(alike) > 1 else ""
-        yield Badge(f"moves with {alike[0]}{more}", "warn", "Strongly correlated with " + ", ".join(alike))
+            yield FlagBadge(flag, "warn", "The estimate is at this bound.")
+        elif not flag.startswith(CORRELATED_FLAG):
+            yield FlagBadge(flag, "info")
+    correlated = [flag.removeprefix(CORRELATED_FLAG) for flag in flags if flag.startswith(CORRELATED_FLAG)]
+    if correlated:
+        more = f" and {len(correlated) - 1} more" if len(correlated) > 1 else ""
+        yield FlagBadge(
+            f"correlated with {correlated[0]}{more}", "warn", "Strongly correlated with " + ", ".join(correlated)
+        )
 
 
-def _row(number: Number, reach: float) -> Row:
-    low, high = (numbers.estimate(end, number.std) for end in (number.low, number.high))
-    return Row(
-        label=number.label,
-        unit=number.unit,
-        start=numbers.number(number.start, 4),
-        value=numbers.estimate(number.value, number.std),
+def _row(element: ParameterElement, reach: float) -> ParameterRow:
+    low, high = (numbers.estimate(end, element.std) for end in (element.low, element.high))
+    return ParameterRow(
+        label=element.label,
+        unit=element.unit,
+        start=numbers.number(element.start, 4),
+        value=numbers.estimate(element.value, element.std),
         interval=f"{low} … {high}",
-        change=_change(number),
-        known=number.known,
-        bar=_bar(number, reach),
+        change=_change(element),
+        identifiable=element.identifiable,
+        bar=_bar(element, reach),
     )
 
 
-def _change(number: Number) -> str:
-    """How far a value moved from its start."""
-    if number.ratio is None or not number.known:
+def _change(element: ParameterElement) -> str:
+    """Change of a value from its start, as text."""
+    if element.ratio is None or not element.identifiable:
         return ""
-    if number.ratio >= 1.995:
-        return f"×{numbers.times(number.ratio)}"
-    if number.ratio <= 0.501:
-        return f"÷{numbers.times(1 / number.ratio)}"
-    return f"{100 * (number.ratio - 1):+.1f} %".replace("-", "−")
+    if element.ratio >= 1.995:
+        return f"×{numbers.times(element.ratio)}"
+    if element.ratio <= 0.501:
+        return f"÷{numbers.times(1 / element.ratio)}"
+    return f"{100 * (element.ratio - 1):+.1f} %".replace("-", "−")
 
 
-def _reach(every: Sequence[Number]) -> float:
-    """The smallest reach of a scale that shows all estimates that the logs determine."""
-    ratios = [n.ratio for n in every if n.ratio is not None and n.known]
+def _scale_end(every: Sequence[ParameterElement]) -> float:
+    """Smallest scale that holds all identifiable estimates."""
+    ratios = [e.ratio for e in every if e.ratio is not None and e.identifiable]
     largest = max((max(r, 1 / r) for r in ratios), default=1.0)
-    return next((reach for reach in REACHES if reach >= 1.04 * largest), REACHES[-1])
+    return next((reach for reach in BAR_REACHES if reach >= 1.04 * largest), BAR_REACHES[-1])
 
 
-def _bar(number: Number, reach: float) -> Bar:
-    """A logarithmic bar of the ratio to the start; where there is no ratio, a linear one of its own."""
-    own = number.ratio is None
+def _bar(element: ParameterElement, reach: float) -> IntervalBar:
+    """A logarithmic bar of the ratio to the start; a linear bar where there is no ratio."""
+    own = element.ratio is None
     if own:
-        ends = [x - number.start for x in (number.value, number.low, number.high) if math.isfinite(x)]
+        ends = [x - element.start for x in (element.value, element.low, element.high) if math.isfinite(x)]
         span = 1.15 * max((abs(x) for x in ends), default=1.0) or 1.0
 
     def at(x: float) -> float:
         if own:
-            return 0.5 + 0.5 * (x - number.start) / span
-        ratio = x / number.start
+            return 0.5 + 0.5 * (x - element.start) / span
+        ratio = x / element.start
         return 0.5 + 0.5 * math.log(ratio) / math.log(reach) if ratio > 0 else -math.inf
 
-    low, high = sorted((at(number.low), at(number.high)))
-    marks = [at(bound) if bound is not None else None for bound in number.bounds]
+    low, high = sorted((at(element.low), at(element.high)))
+    marks = [at(bound) if bound is not None else None for bound in element.bounds]
     inside = [mark if mark is not None and 0 <= mark <= 1 else None for mark in marks]
-    return Bar(
-        _clipped(at(number.value)), _clipped(low), _clipped(high), (low < 0, high > 1), (inside[0], inside[1]), own
+    return IntervalBar(
+        _clip(at(element.value)), _clip(low), _clip(high), (low < 0, high > 1), (inside[0], inside[1]), own
     )
 
 
-def _clipped(x: float) -> float:
+def _clip(x: float) -> float:
     return min(max(x, 0.0), 1.0) if not math.isnan(x) else 0.5

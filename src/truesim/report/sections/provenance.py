@@ -1,4 +1,4 @@
-"""Where a fit came from, and how to run it again."""
+"""Provenance of a fit: input files, versions, options and the command that repeats it."""
 
 import dataclasses
 import json
@@ -7,16 +7,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-WIDTH = 100
-"""Of a line of the command [characters]."""
-DIGITS = 12
-"""Of a file's hash."""
-ROLES = {"robot": "robot", "logs": "log of the fit", "holdout": "held-out log"}
+from truesim.report import document as decisions
+from truesim.report import numbers
+
+COMMAND_WIDTH = 100
+"""Longest line of the command [characters]."""
+DIGEST_DIGITS = 12
+"""Digits of a file's hash that are shown."""
+OPTION_MEANINGS = {
+    "prior_width": "standard deviation of the default prior on every coordinate",
+    "misfit_factor": "growth of the residuals from short windows to whole logs above which short windows are kept",
+}
+"""Meanings of options in `fit.json`."""
+FLAG_NAMES = {"law": "actuator-model", "barrier": "smoothing"}
+"""Flags of options whose name in `fit.json` is an older one."""
+FILE_ROLES = {"robot": "robot", "logs": "log of the fit", "holdout": "held-out log"}
 
 
 @dataclasses.dataclass(frozen=True)
-class File:
-    """A file that went into the fit."""
+class ProvenanceFile:
+    """An input file of the fit."""
 
     role: str
     name: str
@@ -25,33 +35,44 @@ class File:
 
 
 @dataclasses.dataclass(frozen=True)
-class Provenance:
-    """What the fit was made from."""
+class OptionRow:
+    """A number that decided, by name."""
 
-    files: tuple[File, ...]
+    name: str
+    value: str
+    meaning: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Provenance:
+    """Inputs of the fit."""
+
+    files: tuple[ProvenanceFile, ...]
     command: str
     attached: Mapping[str, str]
-    """Text of the files that the command needs besides those, by name."""
+    """Text of further files that the command needs, by name."""
     versions: Mapping[str, str]
     compile_seconds: float
     solve_seconds: float
     """CPU time [s]."""
     windows: int
     window_seconds: float
-    """Of the windows of the fit."""
+    """Length of the fit's windows [s]."""
     fingerprint: str
     contact: str
-    """Law of contact, in words."""
+    """Contact model, in words."""
+    options: tuple[OptionRow, ...]
+    """Prior width and thresholds that decided."""
 
 
 def provenance(document: Mapping[str, Any], folder: Path) -> Provenance:
-    """The provenance of a fit that lies in `folder`."""
+    """The provenance of the fit in `folder`."""
     source, timing = document["provenance"], document["timing"]
     return Provenance(
         files=tuple(_files(source)),
         command=command(source, folder),
         attached={
-            _attached(name): json.dumps(value, indent=1)
+            _file_name(name): json.dumps(value, indent=1)
             for name, value in source["request"]["options"].items()
             if isinstance(value, Mapping)
         },
@@ -60,45 +81,46 @@ def provenance(document: Mapping[str, Any], folder: Path) -> Provenance:
         solve_seconds=timing["solve_cpu_seconds"],
         windows=document["windows"]["count"],
         window_seconds=document["windows"]["seconds"],
-        fingerprint=source["request"]["fingerprint"][:DIGITS],
+        fingerprint=source["request"]["fingerprint"][:DIGEST_DIGITS],
         contact=source.get("contact", "none"),
+        options=tuple(_options(document)),
     )
 
 
 def command(source: Mapping[str, Any], folder: Path) -> str:
-    """The command that makes the same fit again."""
+    """The command that repeats the fit."""
     request = source["request"]
     options = {"free": request["free"], "holdout": [f["file"] for f in source["holdout"]], **request["options"]}
     words = ["truesim", "identify", source["robot"]["file"], *(f["file"] for f in source["logs"])]
     for name, value in options.items():
         words += _option(name, value)
-    return _wrapped([*words, "--out", folder.name or ".", "--force"])
+    return _wrap([*words, "--out", folder.name or ".", "--force"])
 
 
 def _option(name: str, value: Any) -> list[str]:
-    flag = "--" + name.replace("_", "-")
+    flag = "--" + FLAG_NAMES.get(name, name.replace("_", "-"))
     if isinstance(value, bool):
         return [flag] if value else []
     if isinstance(value, Mapping):
-        return [flag, _attached(name)]
+        return [flag, _file_name(name)]
     if isinstance(value, list):
         return [flag, *map(_text, value)] if value else []
     return [flag, _text(value)]
 
 
-def _wrapped(words: Sequence[str]) -> str:
-    """Words for a shell; a line ends before an option, or where it would become too long."""
+def _wrap(words: Sequence[str]) -> str:
+    """The words quoted for a shell, with line breaks before options and after `COMMAND_WIDTH` characters."""
     lines = [""]
     for word in map(shlex.quote, words):
-        if lines[-1] and (word.startswith("--") or len(lines[-1]) + len(word) > WIDTH):
+        if lines[-1] and (word.startswith("--") or len(lines[-1]) + len(word) > COMMAND_WIDTH):
             lines.append("  " + word)
         else:
             lines[-1] += " " * bool(lines[-1]) + word
     return " \\\n".join(lines)
 
 
-def _attached(name: str) -> str:
-    """Name of the file of an option that is a table."""
+def _file_name(name: str) -> str:
+    """Name of the file that holds an option with a table as its value."""
     return f"{name}.json"
 
 
@@ -106,9 +128,15 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _files(source: Mapping[str, Any]) -> Iterator[File]:
-    for key, role in ROLES.items():
+def _files(source: Mapping[str, Any]) -> Iterator[ProvenanceFile]:
+    for key, role in FILE_ROLES.items():
         entries = source[key] if isinstance(source[key], list) else [source[key]]
         for entry in entries:
             path = Path(entry["file"])
-            yield File(role, path.name, str(path), entry["sha256"][:DIGITS])
+            yield ProvenanceFile(role, path.name, str(path), entry["sha256"][:DIGEST_DIGITS])
+
+
+def _options(document: Mapping[str, Any]) -> Iterator[OptionRow]:
+    for name, value in decisions.options(document).items():
+        numeric = isinstance(value, int | float) and not isinstance(value, bool)
+        yield OptionRow(name, numbers.number(value, 4) if numeric else str(value), OPTION_MEANINGS.get(name, ""))

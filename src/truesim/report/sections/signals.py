@@ -1,7 +1,7 @@
-"""Measured and simulated signals: thinned so that no peak is lost, and packed so that a page stays small.
+"""Measured and simulated signals: thinned without losing peaks, and packed to keep the page small.
 
-A trace travels as 16-bit steps of its own range. The simulation travels as its difference from the measurement, so
-that residuals keep their precision however far the robot moves.
+A trace is stored as 16-bit steps of its own range. The simulation is stored as its difference from the measurement, so
+that residuals keep their precision for any range of motion.
 """
 
 import base64
@@ -15,37 +15,37 @@ import numpy as np
 from truesim.core.errors import FileError
 from truesim.core.typing import Float, Int
 
-POINTS = 4000
-"""Samples of a trace at most."""
-TOTAL = 200_000
-"""Samples of all logs and channels at most, which take about 13 bytes each."""
-FEWEST = 200
-"""Samples that a trace may have however many there are."""
-STEPS = 32767
-"""Largest packed value; one step below its negative stands for a missing sample."""
-FAR = 3.0
-"""Simulations that depart by more than this many spans of the measurement are cut off there."""
-PARTS = ("train", "held_out")
+MAX_TRACE_SAMPLES = 4000
+"""Largest number of samples of a trace."""
+MAX_PAGE_SAMPLES = 200_000
+"""Largest number of samples of all logs and channels together; each takes about 13 bytes."""
+MIN_TRACE_SAMPLES = 200
+"""Number of samples that a trace may have for any number of traces."""
+PACKED_STEPS = 32767
+"""Largest packed value; one below its negative stands for a missing sample."""
+MAX_DEVIATION_SPANS = 3.0
+"""Simulations are cut off where they deviate by more than this many ranges of the measurement."""
+SIGNAL_PARTS = ("train", "held_out")
 
 
 @dataclasses.dataclass(frozen=True)
 class LogSignals:
-    """Signals of one log: windows one after the other, with a row of NaN after each."""
+    """Signals of one log: consecutive windows, each followed by a row of NaN."""
 
     part: str
     """`train` or `held_out`."""
     name: str
-    time: Float[np.ndarray, "samples"]
+    time: Float[np.ndarray, " samples"]
     """[s]"""
     measured: Float[np.ndarray, "samples rows"]
     fitted: Float[np.ndarray, "samples rows"]
-    """With the estimates."""
+    """Simulation with the estimates."""
     start: Float[np.ndarray, "samples rows"]
-    """With the start values."""
+    """Simulation with the start values."""
 
     @property
-    def gaps(self) -> Int[np.ndarray, "windows"]:
-        """The row after each window."""
+    def gaps(self) -> Int[np.ndarray, " windows"]:
+        """Index of the row of NaN after each window."""
         return np.flatnonzero(np.diff(self.time, prepend=-np.inf) == 0)
 
     @property
@@ -57,7 +57,7 @@ class LogSignals:
 
 
 @dataclasses.dataclass(frozen=True)
-class Signals:
+class FitSignals:
     """All signals of a fit."""
 
     rows: tuple[str, ...]
@@ -71,8 +71,8 @@ class Signals:
         return float(f"{np.median(lengths):.2g}") if lengths else 0.0
 
 
-def read_signals(folder: Path) -> Signals:
-    """The signals in the folder of a fit."""
+def read_signals(folder: Path) -> FitSignals:
+    """Read the signals in the folder of a fit."""
     path = folder / "signals.npz"
     if not path.is_file():
         raise FileError(f"{folder} has no signals.npz; `truesim identify` writes it beside fit.json: fit again.")
@@ -83,18 +83,18 @@ def read_signals(folder: Path) -> Signals:
             logs = [_log(arrays, name) for name in names]
     except (KeyError, OSError, ValueError) as error:
         raise FileError(f"{path} cannot be read: {error}.") from None
-    return Signals(rows, tuple(sorted(logs, key=lambda log: PARTS.index(log.part))))
+    return FitSignals(rows, tuple(sorted(logs, key=lambda log: SIGNAL_PARTS.index(log.part))))
 
 
-def packed(signals: Signals) -> list[dict[str, Any]]:
-    """Every log for the page: its name, its windows, and a trace of each channel."""
+def pack(signals: FitSignals) -> list[dict[str, Any]]:
+    """Data of every log for the page: name, windows, and one trace per channel."""
     panels = max(1, len(signals.logs) * len(signals.rows))
-    limit = min(POINTS, max(FEWEST, TOTAL // panels))
+    limit = min(MAX_TRACE_SAMPLES, max(MIN_TRACE_SAMPLES, MAX_PAGE_SAMPLES // panels))
     return [
         {
             "part": log.part,
             "name": log.name,
-            "windows": [[_short(log.time[w.start]), _short(log.time[w.stop - 1])] for w in log.windows],
+            "windows": [[_round(log.time[w.start]), _round(log.time[w.stop - 1])] for w in log.windows],
             "panels": [
                 {**_panel(log, row, limit), "errors": [*map(list, _window_errors(log, row))]}
                 for row in range(len(signals.rows))
@@ -106,33 +106,33 @@ def packed(signals: Signals) -> list[dict[str, Any]]:
 
 def _log(arrays: Mapping[str, np.ndarray], name: str) -> LogSignals:
     part, _, log = name.partition("/")
-    if part not in PARTS:
+    if part not in SIGNAL_PARTS:
         raise ValueError(f"the signals of {name} belong to no part of a fit")
     return LogSignals(part, log, *(arrays[f"{name}/{what}"] for what in ("time", "measured", "fitted", "start")))
 
 
 def _panel(log: LogSignals, row: int, limit: int) -> dict[str, Any]:
-    """One channel of one log: time, measurement and what the simulations add to it."""
+    """One channel of one log: time, measurement, and deviations of the simulations from it."""
     measured = log.measured[:, row]
     fitted, start = log.fitted[:, row] - measured, log.start[:, row] - measured
-    kept = thinned(log, np.stack([measured, fitted], axis=1), limit)
+    kept = thin(log, np.stack([measured, fitted], axis=1), limit)
     span = float(np.ptp(measured[np.isfinite(measured)])) if np.isfinite(measured).any() else 0.0
-    far = FAR * span or np.inf
+    far = MAX_DEVIATION_SPANS * span or np.inf
     return {
-        "time": _encoded(log.time[kept].astype("<f4")),
-        "measured": _packed(measured[kept]),
-        "fitted": _packed(_within(fitted[kept], far)),
-        "start": _packed(_within(start[kept], far)),
+        "time": _encode(log.time[kept].astype("<f4")),
+        "measured": _pack(measured[kept]),
+        "fitted": _pack(_cut_off(fitted[kept], far)),
+        "start": _pack(_cut_off(start[kept], far)),
     }
 
 
-def thinned(log: LogSignals, values: Float[np.ndarray, "samples columns"], limit: int) -> Int[np.ndarray, "kept"]:
-    """About `limit` samples: of each bucket the lowest and highest of every column, and all ends of windows.
+def thin(log: LogSignals, values: Float[np.ndarray, "samples columns"], limit: int) -> Int[np.ndarray, " kept"]:
+    """Indices of about `limit` samples: minimum and maximum of every column in each bucket, and all ends of windows.
 
     Args:
-        log: The log.
+        log: Signals of the log.
         values: Columns whose peaks are kept.
-        limit: Number of samples wanted.
+        limit: Approximate number of samples.
     """
     count, columns = values.shape
     size = -(-2 * columns * count // limit)
@@ -160,25 +160,25 @@ def _rms(residual: np.ndarray) -> float | None:
     residual = residual[~np.isnan(residual)]
     with np.errstate(over="ignore"):
         mean = float(np.mean(np.square(residual))) if len(residual) else np.inf
-    return _short(np.sqrt(mean)) if np.isfinite(mean) else None
+    return _round(np.sqrt(mean)) if np.isfinite(mean) else None
 
 
-def _within(values: np.ndarray, far: float) -> np.ndarray:
+def _cut_off(values: np.ndarray, far: float) -> np.ndarray:
     return np.where(np.abs(values) <= far, values, np.nan)
 
 
-def _packed(values: np.ndarray) -> dict[str, Any]:
-    """Middle, size of a step, and the values in steps from the middle."""
+def _pack(values: np.ndarray) -> dict[str, Any]:
+    """Middle of the range, size of a step, and the values in steps from the middle."""
     known = np.isfinite(values)
     low, high = (values[known].min(), values[known].max()) if known.any() else (0.0, 0.0)
-    middle, step = (low + high) / 2, (high - low) / (2 * STEPS) or 1.0
-    steps = np.where(known, np.round((np.where(known, values, middle) - middle) / step), -STEPS - 1)
-    return {"middle": float(middle), "step": float(step), "steps": _encoded(steps.astype("<i2"))}
+    middle, step = (low + high) / 2, (high - low) / (2 * PACKED_STEPS) or 1.0
+    steps = np.where(known, np.round((np.where(known, values, middle) - middle) / step), -PACKED_STEPS - 1)
+    return {"middle": float(middle), "step": float(step), "steps": _encode(steps.astype("<i2"))}
 
 
-def _encoded(values: np.ndarray) -> str:
+def _encode(values: np.ndarray) -> str:
     return base64.b64encode(values.tobytes()).decode()
 
 
-def _short(value: float) -> float:
+def _round(value: float) -> float:
     return float(f"{value:.5g}")

@@ -2,11 +2,11 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const element = (id) => document.getElementById(id);
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const plain = (name) => name.replace(/&/g, "&amp;").replace(/</g, "&lt;"); // plotly reads tags in its texts
   const HELD = "held_out";
 
-  // Signals, unpacked once they are asked for.
+  // Signals, unpacked on first use.
 
   function bytes(text) {
     return Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer;
@@ -44,7 +44,7 @@
     return [low - room, high + room];
   }
 
-  // What is chosen.
+  // Selection.
 
   const chosen = { log: 0, channel: 0, range: null };
 
@@ -54,6 +54,7 @@
     element("log").value = chosen.log;
     element("channel").value = chosen.channel;
     drawSignals();
+    drawResiduals();
     drawWindows();
     drawThumbnails();
   }
@@ -65,8 +66,8 @@
 
   function axis(title, more) {
     return {
-      title: { text: title, standoff: 8 }, gridcolor: colour("line"), zeroline: false, linecolor: colour("line"),
-      tickcolor: colour("line"), automargin: true, exponentformat: "power", ...more,
+      title: { text: title, standoff: 8 }, gridcolor: color("line"), zeroline: false, linecolor: color("line"),
+      tickcolor: color("line"), automargin: true, exponentformat: "power", ...more,
     };
   }
 
@@ -76,10 +77,10 @@
     const { clientWidth: width, clientHeight: height } = element(id);
     return {
       ...(printing() ? { width, height } : {}),
-      font: { family: "system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif", size: 12, color: colour("ink") },
+      font: { family: "system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif", size: 12, color: color("ink") },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 64, r: 12, t: 12, b: 40 },
-      hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("line"), font: { color: colour("ink") } },
-      legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom" }, modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("start"), activecolor: colour("fitted") },
+      hoverlabel: { bgcolor: color("panel"), bordercolor: color("line"), font: { color: color("ink") } },
+      legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom" }, modebar: { bgcolor: "rgba(0,0,0,0)", color: color("start"), activecolor: color("fitted") },
       ...more,
     };
   }
@@ -99,22 +100,22 @@
     const p = panel(chosen.log, chosen.channel);
     const withUnit = (text) => (unit ? `${text} [${unit}]` : text);
     const traces = [
-      line(p.time, p.start, "simulated, start values", colour("start"), {
-        visible: element("start").checked, line: { color: colour("start"), width: 1, dash: "dot" },
+      line(p.time, p.start, "simulated, start values", color("start"), {
+        visible: element("start").checked, line: { color: color("start"), width: 1, dash: "dot" },
       }),
-      line(p.time, p.measured, "measured", colour("ink"), { line: { color: colour("ink"), width: 1.3 } }),
-      line(p.time, p.fitted, "simulated, fitted", colour("fitted")),
-      line(p.time, p.residual, "residual", colour("fitted"), { yaxis: "y2", showlegend: false, line: { color: colour("fitted"), width: 1 } }),
+      line(p.time, p.fitted, "simulated, fitted", color("fitted"), { line: { color: color("fitted"), width: 3.5 }, opacity: 0.8 }),
+      line(p.time, p.measured, "measured", color("ink"), { line: { color: color("ink"), width: 1 } }),
+      line(p.time, p.residual, "residual", color("fitted"), { yaxis: "y2", showlegend: false, line: { color: color("fitted"), width: 1 } }),
     ];
     const band = noise
-      ? [{ type: "rect", xref: "paper", x0: 0, x1: 1, yref: "y2", y0: -2 * noise, y1: 2 * noise, fillcolor: colour("start"), opacity: 0.25, line: { width: 0 }, layer: "below" }]
+      ? [{ type: "rect", xref: "paper", x0: 0, x1: 1, yref: "y2", y0: -2 * noise, y1: 2 * noise, fillcolor: color("start"), opacity: 0.25, line: { width: 0 }, layer: "below" }]
       : [];
     const range = chosen.range || [p.time[0], p.time[p.time.length - 1]];
     const visible = (values) => values.filter((_, k) => range[0] <= p.time[k] && p.time[k] <= range[1]);
     Plotly.react("signals-plot", traces, layout("signals-plot", {
       xaxis: axis("time [s]", { anchor: "y2", range, hoverformat: ".4~f" }),
       yaxis: axis(withUnit(plain(name)), { domain: [0.38, 1], range: extent(visible(p.measured), visible(p.fitted)), hoverformat: ".5~g" }),
-      yaxis2: axis(withUnit("residual"), { domain: [0, 0.32], range: extent(visible(p.residual), noise ? [-2.2 * noise, 2.2 * noise] : []), zeroline: true, zerolinecolor: colour("start"), hoverformat: ".3~g" }),
+      yaxis2: axis(withUnit("residual"), { domain: [0, 0.32], range: extent(visible(p.residual), noise ? [-2.2 * noise, 2.2 * noise] : []), zeroline: true, zerolinecolor: color("start"), hoverformat: ".3~g" }),
       shapes: band, hovermode: "x", uirevision: null,
     }), config);
   }
@@ -135,28 +136,45 @@
       });
       ticks.push((first + place - 1) / 2);
       labels.push(plain(log.name.replace(/\.[^.]*$/, "")));
-      if (index % 2) shapes.push({ type: "rect", yref: "paper", y0: 0, y1: 1, x0: first - 0.5, x1: place - 0.5, fillcolor: colour("start"), opacity: 0.12, line: { width: 0 }, layer: "below" });
+      if (index % 2) shapes.push({ type: "rect", yref: "paper", y0: 0, y1: 1, x0: first - 0.5, x1: place - 0.5, fillcolor: color("start"), opacity: 0.12, line: { width: 0 }, layer: "below" });
     });
     const dots = (points, title, shade, more) => ({
       type: "scatter", mode: "markers", name: title, x: points.map((p) => p.x), y: points.map((p) => p.y), text: points.map((p) => p.text),
       customdata: points.map((p) => [p.log, p.begin, p.end]), hovertemplate: "%{text}<br>%{y:.3g} " + unit + "<extra>" + title + "</extra>",
       marker: { color: shade, size: 6, ...more },
     });
-    const traces = [dots(groups.start, "start values", colour("start"), { symbol: "circle-open", size: 5 }), dots(groups.train, "fitted, logs of the fit", colour("fitted"))];
-    if (groups[HELD].length) traces.push(dots(groups[HELD], "fitted, held-out logs", colour("held"), { symbol: "diamond", size: 7 }));
+    const traces = [dots(groups.start, "start values", color("start"), { symbol: "circle-open", size: 5 }), dots(groups.train, "fitted, logs of the fit", color("fitted"))];
+    if (groups[HELD].length) traces.push(dots(groups[HELD], "fitted, held-out logs", color("held"), { symbol: "diamond", size: 7 }));
     Plotly.react("windows-plot", traces, layout("windows-plot", {
       xaxis: axis("", { tickvals: ticks, ticktext: labels, showgrid: false, range: [-0.7, place - 0.3] }),
       yaxis: logarithmic(`${plain(name)}: RMS error${unit ? ` [${unit}]` : ""}`, traces.flatMap((trace) => trace.y)), shapes, hovermode: "closest", showlegend: true,
     }), still);
   }
 
-  function drawSearch() {
+  function drawResiduals() {
+    const { name, unit } = data.channels[chosen.channel];
+    const dots = data.residuals[chosen.channel];
+    const inUnit = (text, more = "") => (unit ? `${text} [${unit}${more}]` : text);
+    for (const [id, field, title] of [["rate-plot", "rate", inUnit(`rate of ${plain(name)}`, "/s")], ["value-plot", "value", inUnit(plain(name))]]) {
+      const trend = dots.trend[field];
+      Plotly.react(id, [
+        { type: "scatter", mode: "markers", x: dots[field], y: dots.residual, marker: { color: color("start"), size: 3, opacity: 0.6 }, hoverinfo: "skip" },
+        line(trend.map((p) => p[0]), trend.map((p) => p[1]), "median", color("fitted"), { line: { color: color("fitted"), width: 2.5 } }),
+      ], layout(id, {
+        xaxis: axis(title, {}), yaxis: axis(inUnit("residual"), { zeroline: true, zerolinecolor: color("start") }), showlegend: false, hovermode: "closest",
+      }), still);
+    }
+  }
+
+  function drawConvergence() {
     const iteration = data.convergence.map((h) => h.iteration);
-    for (const [id, field] of [["cost-plot", "cost"], ["step-plot", "step"]]) {
+    const begins = data.convergence.filter((h, k) => k && h.stage !== data.convergence[k - 1].stage).map((h) => h.iteration - 0.5);
+    const shapes = begins.map((x) => ({ type: "line", yref: "paper", y0: 0, y1: 1, x0: x, x1: x, line: { color: color("start"), width: 1, dash: "dot" } }));
+    for (const [id, field, title] of [["cost-plot", "relative", "cost, relative"], ["step-plot", "step", "largest step"]]) {
       const values = data.convergence.map((h) => h[field] || null);
-      const trace = line(iteration, values, field, colour("fitted"), { mode: "lines+markers", marker: { size: 5 } });
+      const trace = line(iteration, values, title, color("fitted"), { mode: "lines+markers", marker: { size: 5 } });
       Plotly.react(id, [trace], layout(id, {
-        xaxis: axis("iteration", { tickformat: "d" }), yaxis: logarithmic(field === "cost" ? "cost" : "largest move", values), showlegend: false,
+        xaxis: axis("iteration", { tickformat: "d" }), yaxis: logarithmic(title, values), showlegend: false, shapes,
       }), still);
     }
   }
@@ -167,7 +185,7 @@
     const short = (name) => plain(name.replace(/^(bodies|joints|actuators|sensors)\//, ""));
     const height = Math.max(260, 150 + names.length * (shown ? 30 : 20));
     element("correlations-plot").style.height = `${height}px`;
-    const scale = [[0, colour("cold")], [0.5, colour("middle")], [1, colour("hot")]];
+    const scale = [[0, color("cold")], [0.5, color("middle")], [1, color("hot")]];
     const labels = names.map(short);
     const unique = new Set(labels).size === labels.length ? labels : names.map(plain);
     Plotly.react("correlations-plot", [{
@@ -179,7 +197,7 @@
     }), { ...still, responsive: false });
   }
 
-  // Small pictures of all channels, which choose the one that is shown large.
+  // Thumbnails of all channels; a click selects the channel.
 
   function path(time, values, [left, right], [low, high]) {
     const stride = Math.max(1, Math.floor(values.length / 600));
@@ -192,7 +210,7 @@
     return text;
   }
 
-  function spread(values, aboutMean = false) {
+  function deviation(values, aboutMean = false) {
     const known = values.filter(isFinite);
     const mean = aboutMean ? known.reduce((sum, x) => sum + x, 0) / known.length : 0;
     return Math.sqrt(known.reduce((sum, x) => sum + (x - mean) ** 2, 0) / known.length);
@@ -208,18 +226,18 @@
     button.innerHTML = `<svg viewBox="0 0 100 40" preserveAspectRatio="none" aria-hidden="true"><path d="${path(p.time, p.measured, width, height)}"/><path class="fitted" d="${path(p.time, p.fitted, width, height)}"/></svg><div><span></span><span></span></div>`;
     const [name, size] = button.querySelectorAll("span");
     name.textContent = data.channels[channel].name;
-    const part = 100 * spread(p.residual) / spread(p.measured, true);
+    const part = 100 * deviation(p.residual) / deviation(p.measured, true);
     size.textContent = isFinite(part) ? `${part < 99 ? part.toPrecision(2) : part.toFixed(0)} %` : "";
     button.addEventListener("click", () => choose({ channel }));
     return button;
   }
 
-  let pictured = null;
+  let thumbnailLog = null;
 
   function drawThumbnails() {
     const box = element("thumbnails");
-    if (pictured !== chosen.log) {
-      pictured = chosen.log;
+    if (thumbnailLog !== chosen.log) {
+      thumbnailLog = chosen.log;
       box.replaceChildren(...data.channels.map((_, channel) => thumbnail(channel)));
     }
     [...box.children].forEach((button, channel) => button.setAttribute("aria-pressed", channel === chosen.channel));
@@ -251,8 +269,23 @@
     link.addEventListener("click", () => choose({ channel }));
   }
 
+  // Replay in 3-D: a page of its own, unpacked when it is asked for.
+
+  async function playReplay() {
+    const packed = new Blob([bytes(element("replay-page").textContent)]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const page = new Blob([await new Response(packed).arrayBuffer()], { type: "text/html" });
+    const frame = document.createElement("iframe");
+    frame.title = "Replay of the robot in 3-D";
+    frame.src = URL.createObjectURL(page);
+    element("replay-frame").replaceChildren(frame);
+    element("replay-frame").hidden = false;
+    element("play-replay").hidden = true;
+  }
+
+  if (element("play-replay")) element("play-replay").addEventListener("click", playReplay);
+
   function draw() {
-    drawSearch();
+    drawConvergence();
     if (element("correlations-plot")) drawCorrelations();
     choose({});
   }

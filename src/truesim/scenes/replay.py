@@ -1,0 +1,113 @@
+"""Replays: a robot with its recorded and simulated motions on one time axis."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from truesim.core.typing import Float
+from truesim.files.logs import Log
+from truesim.files.robots import load
+from truesim.identification import fit_folder
+from truesim.physics.model.model import Model
+from truesim.scenes.cameras import Camera, camera_for
+from truesim.scenes.motions import (
+    BodyPoses,
+    ShownMotion,
+    poses_of,
+    position_rows,
+    recorded_motion,
+    simulated_motion,
+    start_configuration,
+)
+from truesim.scenes.picture import PosedShapes, draw
+from truesim.scenes.shapes import Shape, drawn_shapes
+
+FITTED_COLOR, START_COLOR = (0.0, 0.45, 0.70), (0.90, 0.38, 0.05)
+"""Colors of the robot as simulated with the estimates and with the start values."""
+GHOST_OPACITY = 0.55
+
+
+@dataclasses.dataclass(frozen=True)
+class Replay:
+    """Shapes of a robot and its poses at the frames of one or several motions."""
+
+    name: str
+    """Log or robot that is shown."""
+    shapes: Sequence[Shape]
+    time: Float[np.ndarray, " frames"]
+    """[s]"""
+    poses: Mapping[str, BodyPoses]
+    """Poses by motion: `recorded`, `fitted`, `start`; the first one is drawn solid."""
+    camera: Camera
+
+    @classmethod
+    def of(cls, name: str, model: Model, motions: Sequence[ShownMotion]) -> "Replay":
+        """The replay of motions that have the same frames."""
+        shapes = drawn_shapes(model)
+        joined = poses_of(model, np.concatenate([m.q for m in motions]))
+        ends = np.cumsum([len(m.q) for m in motions])[:-1]
+        parts = zip(*(np.split(part, ends) for part in joined), strict=True)
+        poses = {m.name: BodyPoses(*part) for m, part in zip(motions, parts, strict=True)}
+        return cls(name, shapes, motions[0].time, poses, camera_for(shapes, list(poses.values())))
+
+    @property
+    def largest_difference(self) -> int:
+        """Frame at which a simulated robot is farthest from the recorded one; the middle if there is none."""
+        first, *others = self.poses.values()
+        if not others:
+            return len(self.time) // 2
+        return int(np.argmax(np.linalg.norm(others[-1].translation - first.translation, axis=-1).max(axis=1)))
+
+
+def robot_replay(model: Model, name: str = "robot") -> Replay:
+    """A robot at rest in its start configuration."""
+    return Replay.of(name, model, [ShownMotion("recorded", np.zeros(1), start_configuration(model)[None])])
+
+
+def log_replay(model: Model, log: Log) -> Replay:
+    """The motion of a prepared log."""
+    return Replay.of(log.name, model, [recorded_motion(model, log)])
+
+
+def fit_replays(folder: Path, which: Sequence[str] | None = None) -> dict[str, Replay]:
+    """Recorded, fitted and start motion of the logs in the folder of a fit, by `part/log`; held-out logs first.
+
+    Args:
+        folder: Folder of a fit.
+        which: Keys of logs to read; all by default.
+    """
+    model = load(fit_folder.robot_file(folder))
+    logs, signals = fit_folder.logs_in(folder), fit_folder.read_arrays(folder, fit_folder.SIGNALS)
+    each = {f"{part}/{log.name}": log for part in ("held_out", "train") for log in logs[part]}
+    return {
+        key: Replay.of(log.name, model, motions_of(model, log, signals, key))
+        for key, log in each.items()
+        if f"{key}/time" in signals and (which is None or key in which)
+    }
+
+
+def motions_of(model: Model, log: Log, signals: Mapping[str, np.ndarray], key: str) -> list[ShownMotion]:
+    """Recorded motion of a log, and the simulated ones where joint positions are measured."""
+    recorded = recorded_motion(model, log)
+    if not position_rows(model, [str(row) for row in signals["rows"]]):
+        return [recorded]
+    return [recorded, *(simulated_motion(model, recorded, signals, key, name) for name in ("fitted", "start"))]
+
+
+def snapshot(replay: Replay, frame: int | None = None, ghost: str | None = None, width: int = 640) -> np.ndarray:
+    """A picture of one frame: the recorded robot, with one simulated robot as a ghost over it.
+
+    Args:
+        replay: What to draw.
+        frame: Frame; that of the largest difference by default.
+        ghost: Simulated motion to draw; none by default.
+        width: Width of the picture [pixels]; its height is three quarters of it.
+    """
+    frame = replay.largest_difference if frame is None else frame
+    actors = [PosedShapes(replay.shapes, next(iter(replay.poses.values())), frame)]
+    if ghost is not None:
+        tint = FITTED_COLOR if ghost == "fitted" else START_COLOR
+        actors.append(PosedShapes(replay.shapes, replay.poses[ghost], frame, tint, GHOST_OPACITY))
+    return draw(actors, replay.camera, width, width * 3 // 4)

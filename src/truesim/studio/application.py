@@ -1,0 +1,223 @@
+"""`truesim studio`: an identification in six stages, in a browser."""
+
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from truesim.core.errors import TruesimError
+from truesim.identification.diagnose.status import Status
+from truesim.physics.contact.choose import CONTACT_MODELS, NONE
+from truesim.scenes.replay import Replay, log_replay, robot_replay
+from truesim.scenes.viewer_library import LOOPBACK, viewer
+from truesim.studio.charts import CURVES
+from truesim.studio.player import Player
+from truesim.studio.progress import PageObserver
+from truesim.studio.results import ResultPanel
+from truesim.studio.session import Session
+from truesim.studio.viewing import Viewing, prepare_server
+
+STAGES = ("1 Robot", "2 Data", "3 Parameters", "4 Check", "5 Solve", "6 Results")
+
+
+class Studio:
+    """The page of a session: one tab per stage, and the robot beside them."""
+
+    def __init__(self, host: str = LOOPBACK, port: int | None = None, out: Path | None = None):
+        """Open the studio.
+
+        Args:
+            host: Address to listen on.
+            port: Port to listen on; the first free one by default.
+            out: Folder for the fit; a temporary one by default.
+        """
+        self.session, self.out = Session(), out
+        self.server = prepare_server("studio", host, port)
+        self.player: Player | None = None
+        self.results: ResultPanel | None = None
+        self.observer: PageObserver | None = None
+        self._uploads = Path(tempfile.mkdtemp(prefix="truesim-studio-"))
+        self._worker: threading.Thread | None = None
+        gui = self.server.gui
+        self._message = gui.add_markdown("**Begin with a robot file.**")
+        self._tabs = gui.add_tab_group()
+        builders = (
+            self._add_robot, self._add_data, self._add_parameters, self._add_check, self._add_solve, self._add_results,
+        )  # fmt: skip
+        for name, build in zip(STAGES, builders, strict=True):
+            with self._tabs.add_tab(name):
+                build()
+
+    @property
+    def viewing(self) -> Viewing:
+        """The running page."""
+        return Viewing(self.server, {} if self.player is None else self.player.nodes, self.player)
+
+    def tell(self, text: str) -> None:
+        """Show a sentence above the stages."""
+        self._message.content = text
+
+    # Stages
+
+    def _add_robot(self) -> None:
+        gui = self.server.gui
+        self._robot_path = gui.add_text("Robot file", "", hint="Path of an MJCF or URDF file on this machine")
+        gui.add_button("Load robot").on_click(lambda _: self.guard(self.load_robot))
+        upload = gui.add_upload_button("Upload a robot file", mime_type=".xml,.urdf")
+        upload.on_upload(lambda _: self.guard(lambda: self.load_robot(self._keep(upload.value))))
+        self._robot_words = gui.add_markdown("")
+
+    def load_robot(self, path: Path | None = None) -> None:
+        """Load a robot file and show it."""
+        path = path or Path(self._robot_path.value.strip()).expanduser()
+        model = self.session.load_robot(path)
+        self._robot_path.value = str(path)
+        self._show(robot_replay(model, model.name))
+        self._robot_words.content = (
+            f"**{model.name or path.name}**: {len(model.bodies.names)} bodies, {len(model.joints.names)} joints, "
+            f"{model.nu} actuators, {len(model.sensors.declared)} sensors."
+            + "".join(f"\n\n- {finding}" for finding in model.findings[:5])
+        )
+        self._offer()
+        self.tell(f"{path.name} is loaded. **Next: Data.**")
+
+    def _add_data(self) -> None:
+        gui = self.server.gui
+        self._log_paths = gui.add_text("Logs", "", multiline=True, hint="Paths on this machine, one a line")
+        gui.add_button("Load logs").on_click(lambda _: self.guard(self.load_logs))
+        upload = gui.add_upload_button("Upload a log", mime_type="*/*")
+        upload.on_upload(lambda _: self.guard(lambda: self.load_logs([self._keep(upload.value)])))
+        self._holdout = gui.add_number("Held out", 0, min=0, step=1, hint="Logs at the end that are only predicted")
+        self._data_words = gui.add_markdown("")
+
+    def load_logs(self, files: Sequence[Path] | None = None) -> None:
+        """Load logs and play the first one."""
+        given = files or [
+            Path(line.strip()).expanduser() for line in self._log_paths.value.splitlines() if line.strip()
+        ]
+        logs = self.session.load_logs(given)
+        self._log_paths.value = "\n".join(map(str, given))
+        assert self.session.model is not None, "logs belong to a robot"
+        self._show(log_replay(self.session.model, logs[0]))
+        rows = [f"| {log.name} | {len(log.time)} | {log.time[-1] - log.time[0]:.3g} s |" for log in logs]
+        columns = ", ".join(f"`{column}`" for column in logs[0].columns if column not in logs[0].derived)
+        table = "| log | samples | length |\n|---|---|---|\n" + "\n".join(rows)
+        self._data_words.content = f"{table}\n\nColumns of this robot: {columns}"
+        for pattern, hint in self.session.hints().items():
+            self._choices[pattern].hint = f"In these logs: {hint}"
+            self._choices[pattern].label = f"{pattern} ({hint})"
+        self.tell(f"{len(logs)} {'log is' if len(logs) == 1 else 'logs are'} loaded. **Next: Parameters.**")
+
+    def _add_parameters(self) -> None:
+        gui = self.server.gui
+        self._choices: dict[str, Any] = {}
+        self._offers = gui.add_folder("Parameters to identify")
+        self._further = gui.add_text(
+            "Further", "", hint="Paths or patterns with spaces between, as joints/elbow.damping"
+        )
+
+    def _offer(self) -> None:
+        """A box to tick for every kind of parameter that the robot has."""
+        for choice in self._choices.values():
+            choice.remove()
+        with self._offers:
+            self._choices = {
+                pattern: self.server.gui.add_checkbox(pattern, False, hint=words)
+                for pattern, words in self.session.offered()
+            }
+
+    def _add_check(self) -> None:
+        self._contact = self.server.gui.add_dropdown("Contact", CONTACT_MODELS, initial_value=NONE)
+        self.server.gui.add_button("Check").on_click(lambda _: self.guard(self.check))
+        self._check_words = self.server.gui.add_markdown("")
+
+    def check(self) -> None:
+        """Check the choices; the fit can run afterwards."""
+        chosen = [pattern for pattern, box in self._choices.items() if box.value]
+        self.session.free = (*chosen, *self._further.value.split())
+        self.session.holdout, self.session.contact = int(self._holdout.value), self._contact.value
+        self._run.disabled = True
+        sentences = self.session.check()
+        self._run.disabled = False
+        self._check_words.content = (
+            "".join(f"- {sentence}\n" for sentence in sentences)
+            + f"\nOn the command line:\n```\n{self.session.command(self.out)}\n```"
+        )
+        self.tell("The check has passed. **Next: Solve.**")
+
+    def _add_solve(self) -> None:
+        uplot = viewer().uplot
+
+        gui = self.server.gui
+        self._run = gui.add_button("Run", disabled=True)
+        self._stop = gui.add_button("Stop", disabled=True, hint="Keeps the best values so far")
+        self._run.on_click(lambda _: self.guard(self.run))
+        self._stop.on_click(lambda _: self.observer.stop() if self.observer is not None else None)
+        self._progress = gui.add_markdown("")
+        scales = {"x": uplot.Scale(time=False, auto=True), "y": uplot.Scale(auto=True, distr=3)}
+        series = (uplot.Series(label="iteration"), uplot.Series(label="cost, relative", stroke=CURVES[2][1], width=2))
+        self._costs = gui.add_uplot((np.arange(2.0), np.ones(2)), series, scales=scales, aspect=1.8, visible=False)
+
+    def run(self) -> None:
+        """Start the fit in a thread of its own; a closed page does not end it."""
+        if self._worker is not None and self._worker.is_alive():
+            raise TruesimError("A fit is running already.")
+        self._run.disabled, self._stop.disabled = True, False
+        self.observer = PageObserver(self.tell, self._iterated)
+        self._worker = threading.Thread(target=lambda: self.guard(self._fit), name="truesim fit", daemon=True)
+        self._worker.start()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the running fit to end."""
+        if self._worker is not None:
+            self._worker.join(seconds)
+
+    def _iterated(self, observer: PageObserver) -> None:
+        costs = np.array(observer.costs)
+        self._costs.visible = len(costs) > 1
+        self._costs.data = (np.arange(1.0, len(costs) + 1), np.maximum(costs, 1e-12))
+        rows = [f"| `{path}` | {start:.4g} | {now:.4g} |" for path, (start, now) in list(observer.values.items())[:12]]
+        self._progress.content = "| parameter | start | now |\n|---|---|---|\n" + "\n".join(rows)
+
+    def _fit(self) -> None:
+        assert self.observer is not None, "a fit has an observer"
+        try:
+            fit = self.session.run(self.out, self.observer)
+        finally:
+            self._run.disabled, self._stop.disabled = False, True
+        assert self.results is not None, "the panel of results is there"
+        self.results.show(fit, self.session.command(fit.folder))
+        again = " *Run* continues it." if fit.status == Status.INTERRUPTED else ""
+        self.tell(f"Status: **{fit.status}**. The fit is in `{fit.folder}`.{again} **Next: Results.**")
+
+    def _add_results(self) -> None:
+        self.results = ResultPanel(self.server, self._show, lambda: self.player, self.guard)
+
+    # Helpers
+
+    def guard(self, action: Callable[[], None]) -> None:
+        """Run an action; an error is one sentence on the page, and nothing is lost."""
+        try:
+            with jax.enable_x64(True):
+                action()
+        except TruesimError as error:
+            self.tell(f"⚠ {error}")
+        except KeyboardInterrupt:
+            self.tell("⚠ The fit was stopped before its first iteration.")
+        except Exception as error:
+            self.tell(f"⚠ Unexpected {type(error).__name__}: {error}")
+
+    def _show(self, replay: Replay) -> None:
+        if self.player is None:
+            self.player = Player(self.server, replay)
+        else:
+            self.player.show(replay)
+
+    def _keep(self, upload: Any) -> Path:
+        path = self._uploads / Path(upload.name).name
+        path.write_bytes(upload.content)
+        return path

@@ -1,0 +1,185 @@
+"""Results in the studio: estimates, the robot beside the recording, sliders, contact forces and what to try next."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from truesim.identification.after_fit import suggest
+from truesim.identification.diagnose.messages import explain
+from truesim.identification.fit import Fit
+from truesim.scenes.replay import Replay, fit_replays
+from truesim.studio.charts import SignalChart
+from truesim.studio.contact_forces import ContactForces, fit_contact_forces
+from truesim.studio.player import Player
+from truesim.studio.session import resimulate
+from truesim.studio.viewing import signals_at
+
+SLIDER_REACH = 3.0
+"""End of a slider relative to the estimate; larger reaches farther with coarser steps."""
+SHOWN_PORTS = 4
+"""Suggested networks that are listed."""
+FORCE_COLOR = (200, 30, 90)
+
+
+class ResultPanel:
+    """The last stage of the studio."""
+
+    def __init__(
+        self,
+        server: Any,
+        show: Callable[[Replay], None],
+        player: Callable[[], Player | None],
+        guard: Callable[[Callable[[], None]], None],
+    ):
+        """Make room for results.
+
+        Args:
+            server: Server of the page.
+            show: Shows a replay in the scene.
+            player: Gives the player of the scene.
+            guard: Runs an action, and shows its error on the page.
+        """
+        self._server, self._show, self._player = server, show, player
+        self._summary = server.gui.add_markdown("*Run a fit first.*")
+        self._folder = server.gui.add_folder("What if", visible=False)
+        self._more = server.gui.add_folder("Look closer", visible=False)
+        with self._more:
+            forces = server.gui.add_button("Show contact forces", hint="Normal forces of the fitted robot, as lines")
+            forces.on_click(lambda _: guard(self.show_contact_forces))
+            suggestions = server.gui.add_button("Suggest networks", hint="Which term of the physics one should correct")
+            suggestions.on_click(lambda _: guard(self.show_suggestions))
+            self._words = server.gui.add_markdown("")
+        self._chart: SignalChart | None = None
+        self._lines: Any = None
+        self.forces: ContactForces | None = None
+        self.sliders: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self._fit: Fit | None = None
+        self._key = ""
+
+    @property
+    def words(self) -> str:
+        """Sentences about contact forces and suggestions."""
+        return str(self._words.content)
+
+    def show(self, fit: Fit, command: str) -> None:
+        """Show a fit."""
+        assert fit.folder is not None, "the studio saves its fits"
+        self._fit, replays = fit, fit_replays(fit.folder)
+        self._key = next(iter(replays))
+        self._forget_forces()
+        self._show(replays[self._key])
+        self._summary.content = summary(fit, command)
+        self._words.content = ""
+        for slider in self.sliders.values():
+            slider.remove()
+        self._folder.visible = self._more.visible = True
+        with self._folder:
+            self.sliders = {e.path: self._slider(e.path, e) for e in fit.estimates if e.value.size == 1}
+            if self._chart is None:
+                self._chart = SignalChart(self._server, *signals_at(fit.signals, self._key))
+            else:
+                self._chart.show(*signals_at(fit.signals, self._key))
+
+    def show_contact_forces(self) -> None:
+        """Compute the contact forces of the fitted robot, and draw those of the frame that is shown."""
+        player = self._player()
+        if self._fit is None or player is None:
+            return
+        self._words.content = "Computing contact forces …"
+        self._forget_forces()
+        try:
+            self.forces = fit_contact_forces(self._fit, self._key)
+        except BaseException:
+            self._words.content = ""
+            raise
+        points = self.forces.lines(0, player.replay.camera.radius)
+        self._lines = self._server.scene.add_line_segments(
+            "/contact forces", points, np.full(points.shape, FORCE_COLOR, np.uint8), line_width=5
+        )
+        player.on_frame = self._draw_forces
+        self._draw_forces(player.frame)
+        touching = np.linalg.norm(self.forces.force, axis=-1) > 1e-6
+        self._words.content = (
+            f"Contact in {100 * touching.any(axis=1).mean():.0f} % of the frames; the longest line is "
+            f"{self.forces.largest:.3g} N along the normal."
+        )
+
+    def show_suggestions(self) -> None:
+        """Ask where a network would explain what is left."""
+        if self._fit is None:
+            return
+        fit = self._fit
+        with jax.enable_x64(True):
+            found = suggest(fit, callback=lambda step: setattr(self._words, "content", f"{step} …"))
+        rows = [f"| `{s.port}` | {', '.join(s.names)} | {100 * s.explained:.0f} % |" for s in found.found[:SHOWN_PORTS]]
+        table = "\n\n| term | acts on | explains |\n|---|---|---|\n" + "\n".join(rows) if rows else ""
+        self._words.content = f"{found.sentence}{table}"
+
+    def _draw_forces(self, frame: int) -> None:
+        player = self._player()
+        if self._lines is None or self.forces is None or player is None:
+            return
+        if frame < len(self.forces.position):
+            self._lines.points = self.forces.lines(frame, player.replay.camera.radius)
+
+    def _forget_forces(self) -> None:
+        self.forces = None
+        if self._lines is not None:
+            self._lines.remove()
+            self._lines = None
+
+    def _slider(self, path: str, estimate: Any) -> Any:
+        value, start = float(estimate.value), float(estimate.start)
+        low, high = min(0.0, SLIDER_REACH * value), max(SLIDER_REACH * value, 1.2 * start, 1e-6)
+        step = (high - low) / 1000
+        slider = self._server.gui.add_slider(
+            f"{path} [{estimate.unit}]", low, high, step, float(np.clip(value, low, high))
+        )
+        slider.on_update(lambda _: self.changed())
+        return slider
+
+    def changed(self) -> None:
+        """Simulate with the values of the sliders, and move the fitted robot."""
+        player = self._player()
+        if self._fit is None or player is None or not self._lock.acquire(blocking=False):
+            return  # a simulation is running; it takes the last values when it ends
+        try:
+            values: dict[str, float] = {}
+            while values != (values := {path: float(slider.value) for path, slider in self.sliders.items()}):
+                poses, signals = resimulate(self._fit, self._key, values)
+                player.change({"fitted": poses})
+                if self._chart is not None:
+                    shown = signals_at(self._fit.signals, self._key)
+                    self._chart.show(shown[0], shown[1], {**shown[2], "fitted": signals[f"{self._key}/fitted"]})
+        finally:
+            self._lock.release()
+
+
+def summary(fit: Fit, command: str) -> str:
+    """Status, estimates, what would explain the rest, and command of a fit as Markdown."""
+    rows = []
+    for e in (e for e in fit.estimates if e.value.size == 1):
+        half = (float(e.high) - float(e.low)) / 2
+        rows.append(f"| `{e.path}` | {float(e.start):.4g} | **{float(e.value):.4g}** | {half:.2g} | {e.unit} |")
+    reasons = "".join(f"- {explain(diagnostic)}\n" for diagnostic in fit.diagnostics)
+    table = "| parameter | start | value | ± 95 % | unit |\n|---|---|---|---|---|\n" + "\n".join(rows)
+    return (
+        f"### {str(fit.status).capitalize()}\n{reasons}\n{table}\n\n{score_table(fit)}"
+        f"The same on the command line:\n```\n{command}\n```"
+    )
+
+
+def score_table(fit: Fit) -> str:
+    """Fixed parameters that would explain the residual if they were free (score test); empty if it was not needed."""
+    if not fit.diagnosis.alternatives:
+        return ""
+    rows = [
+        f"| `{a.pattern}`{' with ' + ', '.join(a.after) if a.after else ''} | {100 * a.explained:.0f} % |"
+        for a in fit.diagnosis.alternatives
+    ]
+    head = "**Free these as well** (stage 3, *Further*), and the residual falls by:"
+    return f"{head}\n\n| parameters | residual |\n|---|---|\n" + "\n".join(rows) + "\n\n"
