@@ -5,19 +5,20 @@ import json
 
 import numpy as np
 import pytest
-from experiments.neural_damping.__main__ import ROBOT, recorded
 
-from tests.identify.suggest.planted import POLE
-from tests.identify.suggest.planted import recorded as recorded_pole
+from experiments.neural_damping.__main__ import ROBOT, recorded
+from tests.identification.suggestion.planted import POLE
+from tests.identification.suggestion.planted import recorded as recorded_pole
 from truesim.cli.evaluate import evaluate
 from truesim.cli.identify import identify
 from truesim.cli.inspect import inspect
 from truesim.cli.simulate import simulate
 from truesim.core.errors import TruesimError
-from truesim.data import write_log
-from truesim.identify import adam, checkpoint
-from truesim.identify.fit import solve_problem
-from truesim.identify.folder import read_fit
+from truesim.core.persistence import checkpoint
+from truesim.files.logs import write_log
+from truesim.identification.fit_folder import read_document
+from truesim.identification.solve import adam
+from truesim.identification.solve.stages import solve_problem
 
 RULE = """
 [[rule]]
@@ -56,18 +57,17 @@ def test_training_goes_on_after_a_kill_and_serves_prediction(files, tmp_path, mo
     robot, log, blueprint = files
     out = tmp_path / "fit"
     monkeypatch.setattr(checkpoint, "EVERY", 0.0)
-    monkeypatch.setattr(checkpoint.Checkpoint.__init__, "__defaults__", (0.0,))
     with monkeypatch.context() as killed:
-        killed.setattr("truesim.cli.identify.conclude", _die)
+        killed.setattr("truesim.identification.steps.diagnose", _die)
         with pytest.raises(SystemExit):
             identify(robot, [log], out, blueprint=blueprint)
     assert [path.name for path in out.iterdir()] == [checkpoint.FILE]
     identify(robot, [log], out, blueprint=blueprint)
     shown = capsys.readouterr()
-    assert "Going on" in shown.err
+    assert "Continuing" in shown.err
     assert "damping" in shown.out
     assert not (out / checkpoint.FILE).exists()
-    (network,) = read_fit(out)["networks"]
+    (network,) = read_document(out)["networks"]
     assert network["weights"] == 2
     evaluate(out, [log], as_json=True)
     errors = json.loads(capsys.readouterr().out)
@@ -86,17 +86,17 @@ def test_many_weights_are_trained_shown_and_go_on_after_a_kill(files, tmp_path, 
         write_log(path, {"time": motion.time, **motion.columns})
     blueprint.write_text(RULE.replace("hidden = [], bias = false", "hidden = [14, 14]"))
     out = tmp_path / "fit"
-    monkeypatch.setattr(checkpoint.Checkpoint.__init__, "__defaults__", (0.0,))
-    monkeypatch.setattr(adam, "MANY_STEPS", 2)
+    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    monkeypatch.setattr(adam, "WEIGHT_ADAM_STEPS", 2)
     began = []
 
     def solved(problem, settings, watch, theta=None, judge=None):
         began.append(theta)
         return solve_problem(problem, dataclasses.replace(settings, iterations=3), watch, theta, judge)
 
-    monkeypatch.setattr("truesim.cli.identify.solve_problem", solved)
+    monkeypatch.setattr("truesim.identification.steps.solve_problem", solved)
     with monkeypatch.context() as killed:
-        killed.setattr("truesim.cli.identify.conclude", _die)
+        killed.setattr("truesim.identification.steps.diagnose", _die)
         with pytest.raises(SystemExit):
             identify(robot, logs[:1], out, blueprint=blueprint, validate=logs[1:], horizon=[0.1])
     with np.load(out / checkpoint.FILE) as kept:
@@ -105,15 +105,15 @@ def test_many_weights_are_trained_shown_and_go_on_after_a_kill(files, tmp_path, 
     shown = capsys.readouterr()
     assert "253 unknowns" in shown.err
     assert "iteration 1, cost" in shown.err
-    assert "Going on" in shown.err
+    assert "Continuing" in shown.err
     assert began[0] is None
     np.testing.assert_array_equal(began[1], reached)
-    (network,) = read_fit(out)["networks"]
+    (network,) = read_document(out)["networks"]
     assert network["weights"] == 253
     evaluate(out, logs[1:], as_json=True)
     assert "qpos/hinge" in json.loads(capsys.readouterr().out)
-    with pytest.raises(TruesimError, match="253 weights are too many"):
-        identify(robot, logs[:1], tmp_path / "other", blueprint=blueprint, optimiser="lm")
+    with pytest.raises(TruesimError, match="at most 200 network weights; there are 253"):
+        identify(robot, logs[:1], tmp_path / "other", blueprint=blueprint, optimizer="lm")
 
 
 def _die(*args):

@@ -51,7 +51,7 @@ def test_friction_and_stiffness_are_found_again(folder, truesim):
         assert entry["value"] == pytest.approx(TRUTH[entry["path"]], rel=0.01)
         assert entry["low"] <= TRUTH[entry["path"]] <= entry["high"]
     assert document["provenance"]["contact"] == "compliant"
-    assert "Contact: compliant" in (folder / "fit" / "report.html").read_text()
+    assert "Contact model: compliant" in (folder / "fit" / "report.html").read_text()
     sidecar = json.loads((folder / "fit" / "ball.xml.truesim.json").read_text())["parameters"]
     assert sidecar["geoms/ball.contact_stiffness"] == pytest.approx(4e4, rel=0.01)
     scored = json.loads(truesim("evaluate", "fit", "run.csv", "--json").out)
@@ -59,8 +59,9 @@ def test_friction_and_stiffness_are_found_again(folder, truesim):
 
 
 def test_without_contact_the_ball_falls(folder, truesim):
-    """A law of contact has to be asked for; rigid contact lets nothing sink in."""
-    assert thrown(truesim, "real.xml")["qpos/ball/z"].min() < -1
+    """The file's contact acts unless told otherwise; rigid contact lets nothing sink in."""
+    assert thrown(truesim, "real.xml", "--contact", "none")["qpos/ball/z"].min() < -1
+    assert thrown(truesim, "real.xml", "--force")["qpos/ball/z"].min() > 0
     assert thrown(truesim, "real.xml", "--force", "--contact", "rigid")["qpos/ball/z"].min() > 0.0999
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tests.identify.two_joint_arm import xml
-from truesim.data import read_log
+from tests.identification.two_joint_arm import xml
+from truesim.files.logs import read_log
 
 WHAT = ("--free", "bodies/lower.mass", "joints/*.damping", "--seconds", "1")
 QUICK = ("--starts", "1", "--iterations", "2")

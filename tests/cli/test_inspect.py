@@ -6,13 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from truesim.formats import load
-from truesim.model import paths
+from truesim.files.robots import load
+from truesim.physics.model import paths
 
 
 def test_lists_everything_by_name(truesim, arm):
     """Bodies, joints, actuators, sensors and every parameter path with its unit are printed."""
-    outcome = truesim("inspect", arm)
+    outcome = truesim("inspect", arm, "--all")
     assert outcome.code == 0
     model = load(arm)
     for name in (*model.bodies.names, *model.joints.names, *(sensor.name for sensor in model.sensors.declared)):
@@ -27,14 +27,30 @@ def test_says_what_is_not_simulated(truesim, tmp_path):
     """Tendons, contact and fluids are listed."""
     (tmp_path / "r.xml").write_text(
         '<mujoco><option density="1000"/><worldbody><geom type="plane" size="1 1 1"/><body name="b"><joint name="j"/>'
-        '<geom size=".1"/></body></worldbody><tendon><fixed name="T"><joint joint="j" coef="1"/></fixed></tendon>'
+        '<geom size=".1"/></body></worldbody><tendon>'
+        '<fixed name="T" limited="true" range="0 1"><joint joint="j" coef="1"/></fixed></tendon>'
         "</mujoco>"
     )
     outcome = truesim("inspect", "r.xml")
     assert outcome.code == 0
     shown = outcome.out.split("Not simulated")[1]
-    for word in ("fluid of density 1000", "tendon 'T'", "only if the simulator is given a contact law"):
+    for word in ("fluid of density 1000", "tendon 'T'", "only if the simulator is given a contact model"):
         assert word in shown
+
+
+def test_equalities_are_shown(truesim, tmp_path):
+    """Numbers of an equality constraint, some of which are matrices, are listed with the others."""
+    (tmp_path / "r.xml").write_text(
+        '<mujoco><worldbody><body name="a"><joint name="j"/><geom size=".1"/><body name="b"><joint name="k"/>'
+        '<geom size=".1"/></body></body></worldbody><equality><joint name="mimic" joint1="j" joint2="k"/>'
+        '<weld name="held" body1="b"/></equality></mujoco>'
+    )
+    outcome = truesim("inspect", "r.xml", "--all")
+    assert outcome.code == 0
+    for path in paths.paths(load(tmp_path / "r.xml")):
+        assert path.text in outcome.out
+    assert "equalities/mimic" in outcome.out
+    assert "equalities/held" in outcome.out
 
 
 def test_json_holds_values_and_units(truesim, arm):
@@ -58,7 +74,7 @@ def recorded(path, **changes):
     columns = {"time": time}
     for k, name in enumerate(("yaw", "pitch", "elbow", "wrist")):
         columns[f"qpos/{name}"] = 0.5 * np.sin((2 + k) * time + k) + 0.1 * np.sin(7 * time)
-        columns[f"ctrl/{name}"] = np.cos((2 + k) * time)
+        columns[f"ctrl/{name}"] = 0.5 * np.sin((2 + k) * time + k)
     pl.DataFrame(columns | changes).write_csv(path)
 
 
@@ -68,7 +84,13 @@ def test_a_log_is_described(truesim, arm, tmp_path):
     outcome = truesim("inspect", arm, "run.csv")
     assert outcome.code == 0, outcome.err
     assert max(len(line.rstrip()) for line in outcome.out.splitlines()) <= 80
-    for words in ("250 Hz", "position of joint 'elbow'", "left aside: battery", "Nothing looks odd", "upper"):
+    for words in (
+        "250 Hz",
+        "position of joint 'elbow'",
+        "do not belong to this robot: battery",
+        "No anomalies",
+        "upper",
+    ):
         assert words in outcome.out
 
 
@@ -86,7 +108,7 @@ def test_gaps_missing_samples_and_odd_units_are_told(truesim, arm, tmp_path):
         "qpos/yaw: 50 of 1000 samples are missing",
         "qpos/elbow: runs from",
         "unit = 'deg'",
-        "'qvel/elbw' is not of this robot; did you mean 'qvel/elbow'?",
+        "'qvel/elbw' does not belong to this robot; did you mean 'qvel/elbow'?",
     ):
         assert words in told
 

@@ -5,15 +5,15 @@ import re
 
 import pytest
 
+import truesim as ts
 from truesim.cli import demo_robot
-from truesim.cli import inspect as inspect_verb
 
 
 def test_help_names_every_verb(truesim):
     """`--help` lists the verbs."""
     outcome = truesim("--help")
     assert outcome.code == 0
-    for verb in ("inspect", "simulate", "identify", "evaluate", "report", "demo", "bench"):
+    for verb in ("inspect", "simulate", "identify", "evaluate", "report", "demo"):
         assert verb in outcome.out
 
 
@@ -30,7 +30,7 @@ def test_a_defect_is_one_line(truesim, arm, monkeypatch):
     def broken(*_args, **_kwargs):
         raise ZeroDivisionError("inside")
 
-    monkeypatch.setattr(inspect_verb, "load", broken)
+    monkeypatch.setattr(ts, "load", broken)
     outcome = truesim("inspect", arm)
     assert outcome.code == 1
     assert "ZeroDivisionError" in outcome.sentence
@@ -42,8 +42,8 @@ def test_the_demo_finds_what_differs(truesim, tmp_path):
     outcome = truesim("demo", "--out", "demo")
     assert outcome.code == 0, outcome.err
     values = {p["path"]: p for p in json.loads((tmp_path / "demo/fit/fit.json").read_text())["parameters"]}
-    assert values["bodies/hand.mass"]["value"] == pytest.approx(demo_robot.MASS["hand"], abs=0.02)
-    assert values["actuators/yaw.delay"]["value"] == pytest.approx(demo_robot.DELAY, abs=5e-4)
+    assert values["bodies/hand.mass"]["value"] == pytest.approx(demo_robot.TRUE_MASSES["hand"], abs=0.02)
+    assert values["actuators/yaw.delay"]["value"] == pytest.approx(demo_robot.TRUE_DELAY, abs=5e-4)
     assert "Found: the hand weighs 1.1" in outcome.out
     page = (tmp_path / "demo/fit/report.html").read_text()
     assert not re.search(r"<script[^>]+src=", page), "the page must not load anything"

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from tests.identify.recorded import ARM_WRONG, arm_log
-from truesim.data import write_log
-from truesim.formats import load
-from truesim.identify.posterior import calibration
+from tests.identification.recorded import ARM_WRONG, arm_log
+from truesim.files.logs import write_log
+from truesim.files.robots import load
+from truesim.identification.posterior import calibration
 
 
 @pytest.fixture
@@ -17,9 +17,7 @@ def fitted(truesim, tmp_path):
     (tmp_path / "arm.xml").write_text(ARM_WRONG)
     log = arm_log()
     write_log(tmp_path / "run.csv", {"time": log.time, **log.columns})
-    outcome = truesim(
-        "identify", "arm.xml", "run.csv", "--free", "bodies/lower.mass", "joints/*.damping", "--out", "fit"
-    )
+    outcome = truesim("identify", "arm.xml", "run.csv", "--free", "bodies/*.mass", "joints/*.damping", "--out", "fit")
     assert outcome.code == 0, outcome.err
     return tmp_path / "fit"
 
@@ -36,7 +34,7 @@ def test_from_a_fit_to_robots_and_coverage(truesim, fitted, tmp_path):
             [found["low"], found["high"]], [parameter["low"], parameter["high"]], atol=0.1 * width
         )
     samples = (tmp_path / "post" / "samples.csv").read_text().splitlines()
-    assert (len(samples), samples[0].split(",")[0]) == (201, "bodies/lower.mass")
+    assert (len(samples), samples[0].split(",")[0]) == (201, "bodies/upper.mass")
     masses = [load(tmp_path / "post" / "variants" / f"arm_{k}.xml").bodies.mass[1] for k in range(2)]
     assert masses[0] != masses[1]
     assert (tmp_path / "post" / "posterior.html").is_file()
@@ -49,7 +47,7 @@ def test_from_a_fit_to_robots_and_coverage(truesim, fitted, tmp_path):
     before = journal.read_text()
     journal.write_text(before[:-20])
     outcome = truesim("calibrate", "fit", "--out", "cal", "--repeats", "3")
-    assert "Going on after 2 repeats" in outcome.err
+    assert "Continuing after 2 repeats" in outcome.err
     assert journal.read_text() == before
     assert "joint 95 % region" in outcome.out
 
@@ -67,7 +65,7 @@ def test_ctrl_c_keeps_what_has_ended(truesim, fitted, tmp_path, monkeypatch):
     monkeypatch.setattr(calibration, "solve_problem", interrupted)
     outcome = truesim("calibrate", "fit", "--out", "cal", "--repeats", "4")
     assert outcome.code == 130
-    assert "the same command goes on" in outcome.err
+    assert "the same command continues" in outcome.err
     assert outcome.err.strip().endswith("Interrupted.")
     assert len((tmp_path / "cal" / "repeats.jsonl").read_text().splitlines()) == 3
     assert "belongs to other work" in truesim("calibrate", "fit", "--out", "cal", "--seed", "1").err
@@ -82,7 +80,12 @@ def test_a_mixture_says_how_well_it_fits(truesim, fitted):
     assert "--starts is 0" in truesim("posterior", "fit", "--out", "other", "--starts", "0").sentence
 
 
-def test_logs_that_are_gone_are_named(truesim, fitted, tmp_path):
-    """With what to do about it."""
+def test_the_folder_of_a_fit_is_enough(truesim, fitted, tmp_path, monkeypatch):
+    """From another folder, without the robot file and the logs that it was fitted to."""
     (tmp_path / "run.csv").unlink()
-    assert "run from where it was fitted" in truesim("posterior", "fit", "--out", "post").sentence
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "fit").rename(tmp_path / "elsewhere" / "moved")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    outcome = truesim("posterior", "moved", "--out", "post")
+    assert outcome.code == 0, outcome.err
+    assert (tmp_path / "elsewhere" / "post" / "samples.csv").is_file()

@@ -7,12 +7,13 @@ import numpy as np
 from rich.console import Console
 
 from tests.cli.test_identify import FREE, ROBOT, TIME, TRUTH, folder  # noqa: F401
-from truesim.cli.search import SearchProgress
-from truesim.data import Log
-from truesim.formats import loads
-from truesim.identify.build import build
-from truesim.identify.search import Found, Solve
-from truesim.identify.search.open_loop import box_of
+from truesim.cli.exit_codes import EXIT_CODES
+from truesim.cli.search_progress import SearchProgress
+from truesim.files.logs import Log
+from truesim.files.robots import loads
+from truesim.identification.problem.build import build
+from truesim.identification.search.open_loop import search_space
+from truesim.optimize import SearchResult, SolveRecord, SolveStatus
 
 SEARCH = ("--search", "hopping", "--solves", "4", "--workers", "2")
 
@@ -37,10 +38,10 @@ def test_a_search_leaves_its_basins(folder, truesim):  # noqa: F811
 
 
 def test_mujoco_as_a_black_box(folder, truesim):  # noqa: F811
-    """The fit is MuJoCo's own."""
+    """The fit is MuJoCo's own; the exit code says that the search ended at its limit of evaluations."""
     how = ("--search", "cmaes", "--engine", "mujoco", "--solves", "300")
     done = truesim("identify", "robot.xml", "run.csv", *FREE, *how, "--out", "fit")
-    assert done.code == 0, done.err
+    assert done.code == EXIT_CODES["iteration limit"], done.err
     document = json.loads((folder / "fit" / "fit.json").read_text())
     mass = {p["path"]: p for p in document["parameters"]}["bodies/arm.mass"]
     np.testing.assert_allclose(mass["value"], TRUTH, rtol=0.1)
@@ -67,12 +68,12 @@ def test_the_display_lists_basins():
     problem = build(loads(ROBOT), [Log(TIME, {"qpos/hinge": np.sin(TIME), "ctrl/motor": 0 * TIME}, "run")], FREE[1:])
     ends = problem.parameters.start + np.array([[0.0, 0.0], [0.0, 0.0], [0.5, 0.0]])
     solves = [
-        Solve(k, 0, end, end, cost, 5, "converged")
+        SolveRecord(k, 0, end, end, cost, 5, SolveStatus.CONVERGED)
         for k, (end, cost) in enumerate(zip(ends, (2.0, 2.0, 7.0), strict=True))
     ]
     console = Console(file=StringIO(), force_terminal=True, width=120)
     with SearchProgress(console, problem) as progress:
-        progress(Found(solves, box_of(problem), 1.0))
+        progress(SearchResult(solves, search_space(problem), 1.0))
     shown = console.file.getvalue()
     assert "3 solves, 15 evaluations, 2 basins, best cost 2, found 2 times" in shown
     assert "bodies/arm.mass" in shown

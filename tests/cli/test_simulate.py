@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from truesim.data import read_log
+from truesim.files.logs import read_log
 
 
 def write_controls(path, steps=60, rate=100.0):

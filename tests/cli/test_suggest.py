@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from tests.identify.suggest.planted import POLE, recorded, spring
+from tests.identification.suggestion.planted import POLE, recorded, spring
 from truesim.cli.suggest import suggest
 from truesim.core.errors import TruesimError
-from truesim.data import write_log
-from truesim.simulate import read_blueprint
+from truesim.files.logs import write_log
+from truesim.physics.blueprint import read_blueprint
 
 
 def test_suggest_writes_a_folder(tmp_path, capsys):

@@ -3,7 +3,7 @@
 import csv
 import json
 
-from tests.identify.two_joint_arm import LOWER, stream, xml
+from tests.identification.two_joint_arm import LOWER, stream, xml
 
 
 def write(folder, samples):
@@ -25,14 +25,14 @@ def test_a_stream_is_followed_and_taken_up_again(truesim, tmp_path):
     what += ("joints/*.frictionloss", "--changes", "bodies/lower.mass", "--out", "out", "--patience", "0.1")
     done = truesim(*what)
     assert done.code == 0
-    assert "left out" in done.out
+    assert "rejected" in done.out
     assert "Change at 7" in done.out
     change = json.loads((tmp_path / "out" / "changes.jsonl").read_text(encoding="utf-8").splitlines()[0])
     assert 7 < change["detected"] < 8
     write(tmp_path, samples)
     again = truesim(*what)
     assert again.code == 0
-    assert "Going on from 9.99" in again.out
+    assert "Continuing from 9.99" in again.out
     rows = (tmp_path / "out" / "estimates.csv").read_text(encoding="utf-8").splitlines()
     assert rows[0].startswith("time,bodies/lower.mass,bodies/lower.mass:low,bodies/lower.mass:high")
     assert abs(float(rows[-1].split(",")[1]) - 1.1 * LOWER) < 0.02
@@ -45,5 +45,5 @@ def test_mistakes_are_one_sentence(truesim, tmp_path):
     write(tmp_path, stream(0.5))
     free = ("--free", "bodies/lower.mass", "--patience", "0.1")
     assert "There is no file" in truesim("watch", "robot.xml", "none.csv", *free).sentence
-    assert "before anything could be said" in truesim("watch", "robot.xml", "stream.csv", *free).sentence
-    assert "not on this machine" in truesim("watch", "robot.xml", "tcp://10.0.0.1:5", *free).sentence
+    assert "that the first estimate needs" in truesim("watch", "robot.xml", "stream.csv", *free).sentence
+    assert "not an address of this machine" in truesim("watch", "robot.xml", "tcp://10.0.0.1:5", *free).sentence

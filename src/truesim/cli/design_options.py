@@ -5,30 +5,49 @@ from typing import Annotated
 
 import typer
 
-from truesim.identify.design.criterion import CRITERIA
-
-Duration = Annotated[float, typer.Option(help="How long the motion lasts, in s.", show_default=False)]
-Out = Annotated[Path, typer.Option(help="Where to write the commands (CSV).")]
-Speed = Annotated[
+Duration = Annotated[float, typer.Option("--seconds", help="Duration of the motion, in s.", show_default=False)]
+OutputLog = Annotated[Path, typer.Option("--out", help="File for the commands (CSV).", metavar="FILE")]
+SpeedLimit = Annotated[
     list[str] | None,
-    typer.Option(help="Highest speed in rad/s or m/s, of all joints or of some.", metavar="[JOINT=]VALUE…"),
+    typer.Option(
+        "--speed",
+        help="Speed limit in rad/s or m/s, of all joints or of some.",
+        metavar="[JOINT=]VALUE…",
+        show_default=False,
+    ),
 ]
-Torque = Annotated[
+ForceLimit = Annotated[
     list[str] | None,
-    typer.Option("--torque", help="Highest torque or force of actuators.", metavar="[ACTUATOR=]VALUE…"),
+    typer.Option(
+        "--torque",
+        help="Limit of the torque or force of actuators.",
+        metavar="[ACTUATOR=]VALUE…",
+        show_default=False,
+    ),
 ]
-Range = Annotated[
-    list[str] | None, typer.Option("--range", help="Range of joints in rad or m.", metavar="JOINT=LOW:HIGH…")
+PositionRange = Annotated[
+    list[str] | None,
+    typer.Option("--range", help="Range of joints in rad or m.", metavar="JOINT=LOW:HIGH…", show_default=False),
 ]
 Noise = Annotated[
     list[str] | None,
-    typer.Option(help="Standard deviation of readings, 0.001 if not given.", metavar="[CHANNEL=]VALUE…"),
+    typer.Option(
+        "--noise",
+        help="Standard deviation of measurements; 0.001 or that of the fit if not given.",
+        metavar="[CHANNEL=]VALUE…",
+        show_default=False,
+    ),
 ]
-FitFolder = Annotated[
-    Path | None, typer.Option(help="Folder of an earlier fit: its values, intervals and noise.", metavar="DIR")
+Fourier = Annotated[
+    bool,
+    typer.Option(
+        "--fourier",
+        help="Periodic motion of an arm for the regression of its torques, without --free and without collisions.",
+    ),
 ]
-Rate = Annotated[float, typer.Option(help="Commands and readings a second.")]
-Criterion = Annotated[str, typer.Option(help=f"{' or '.join(CRITERIA)} (D-optimal).")]
-Starts = Annotated[int, typer.Option(help="Random starts, of which the best goes on.")]
-Iterations = Annotated[int, typer.Option(help="Iterations of each stage of a search.")]
-Force = Annotated[bool, typer.Option("--force", help="Write over an existing file.")]
+Rate = Annotated[float, typer.Option("--rate", help="Sampling rate of commands and measurements, in Hz.")]
+Criterion = Annotated[
+    str, typer.Option("--criterion", help="Criterion: intervals (mean of their logarithms) or volume (D-optimal).")
+]
+Starts = Annotated[int, typer.Option("--starts", help="Number of random starts; the best is refined.")]
+Iterations = Annotated[int, typer.Option("--iterations", help="Iterations of each stage of the optimization.")]

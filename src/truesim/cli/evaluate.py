@@ -1,81 +1,79 @@
-"""`truesim evaluate`: how far a robot's simulation departs from logs."""
+"""`truesim evaluate`: open-loop prediction errors on logs."""
 
 import dataclasses
 import json
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from truesim.cli.arguments import Barrier, Contact, FloatingBase, Logs, Mapping, PerLogFile
-from truesim.cli.readable import readable
-from truesim.contact.choose import NONE
-from truesim.core.errors import TruesimError
-from truesim.formats import load
-from truesim.identify.build import Options
-from truesim.identify.evaluate import Errors
-from truesim.identify.evaluate import evaluate as open_loop
-from truesim.identify.folder import networks_in, read_fit, robot_file
-from truesim.identify.per_log import PerLog, read_per_log
+from truesim.cli import lazy
+from truesim.cli.arguments import (
+    AsJson,
+    Channel,
+    Contact,
+    FloatingBase,
+    Logs,
+    Mapping,
+    PerLogFile,
+    RobotOrFit,
+    Smoothing,
+    Threads,
+)
+from truesim.core.errors import TruesimError, unknown_name
+
+EVALUATION_ENGINES = ("truesim", "mujoco")
 
 
 def evaluate(
-    fit_or_robot: Annotated[
-        Path, typer.Argument(help="Folder of a fit, or a robot file.", metavar="FIT_OR_ROBOT", show_default=False)
-    ],
+    fit_or_robot: RobotOrFit,
     logs: Logs,
-    window: Annotated[float, typer.Option(help="Length of the windows, in s.")] = 0.5,
-    channel: Annotated[
-        list[str] | None, typer.Option(help="Channels to compare; all that make sense.", metavar="PATTERN…")
-    ] = None,
+    window: Annotated[float, typer.Option("--window", help="Length of the windows, in s.")] = 0.5,
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine", help="truesim, or mujoco: replay whole logs in plain MuJoCo with the robot file alone."
+        ),
+    ] = "truesim",
+    band: Annotated[
+        float, typer.Option("--band", help="Band of positions and torques in which torque errors are taken, in Hz.")
+    ] = 6.0,
+    channel: Channel = None,
     per_log: PerLogFile = None,
     mapping: Mapping = None,
     contact: Contact = None,
-    barrier: Barrier = None,
+    smoothing: Smoothing = None,
     floating_base: FloatingBase = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    threads: Threads = 1,
+    as_json: AsJson = False,
 ) -> None:
-    """Show the open-loop error of every channel over windows that tile the logs.
+    """Show the open-loop prediction error of every measured channel over consecutive windows of the logs.
 
-    Every window starts from a state that is estimated from the samples just before it, without looking ahead.
+    Arms with joint torques in their logs also get the relative torque error of every joint while it moves.
+
+    The initial state of a window is estimated from the samples before it, without using later ones.
     """
-    if window <= 0:
+    if not window > 0:
         raise TruesimError(f"--window is {window:g} s; it must be positive.")
-    folder = fit_or_robot.is_dir()
-    options: dict[str, Any] = read_fit(fit_or_robot)["provenance"]["request"]["options"] if folder else {}
-    model = load(robot_file(fit_or_robot) if folder else fit_or_robot, floating_base=floating_base)
-    table: PerLog = read_per_log(per_log) if per_log is not None else known_of(options.get("per_log", {}), logs)
-    recorded = readable(model, logs, mapping or options.get("mapping"))
-    said = Options(
-        per_log=table,
-        channels=channel or (),
-        contact=contact or options.get("contact", NONE),
-        blueprint=networks_in(fit_or_robot) if folder else None,
-        barrier=barrier if contact or barrier else options.get("barrier"),
-    )
-    found = open_loop(model, recorded, window=window, options=said)
+    if not band > 0:
+        raise TruesimError(f"--band is {band:g} Hz; it must be positive.")
+    if engine not in EVALUATION_ENGINES:
+        raise unknown_name("engine", engine, EVALUATION_ENGINES)
+    robot = lazy.subject.read_subject(fit_or_robot, floating_base)
+    recorded = lazy.log_warnings.read_checked(robot.model, logs, mapping or robot.mapping)
+    if engine == "mujoco":
+        lazy.replayed.print_replay(fit_or_robot, recorded, as_json)
+        return
+    options = robot.options_for(recorded, per_log, channel, contact, smoothing)
+    model = robot.model
+    if lazy.torques.inapplicable(model, recorded) is None:
+        model = lazy.effort_limits.lift_effort_limits(model, recorded)
+    found = lazy.evaluation.evaluate(model, recorded, window=window, options=options)
+    torque = lazy.torque_errors.torque_errors(model, recorded, band)
     if as_json:
-        print(json.dumps({row: dataclasses.asdict(e) for row, e in found.items()}, indent=1))
+        errors = {row: dataclasses.asdict(e) for row, e in found.items()}
+        joints = {joint: dataclasses.asdict(e) for joint, e in torque.items()}
+        print(json.dumps(errors | ({"torque": {"band": band, "joints": joints}} if joints else {}), indent=1))
     else:
-        _print(found, window)
-
-
-def known_of(table: PerLog, logs: list[Path]) -> PerLog:
-    """What a fit knew of these logs; values that it looked for are not known."""
-    names = {"*", *(path.name for path in logs), *(path.stem for path in logs)}
-    return {
-        name: {path: value for path, value in row.items() if value != "free"}
-        for name, row in table.items()
-        if name in names
-    }
-
-
-def _print(found: dict[str, Errors], window: float) -> None:
-    console = Console(highlight=False, soft_wrap=True)
-    table = Table("channel", "median", "rmse", "windows", box=None, title=f"Open-loop error over {window:g} s")
-    for row, e in found.items():
-        table.add_row(escape(row), f"{e.median:.4g}", f"{e.rmse:.4g}", str(e.windows))
-    console.print(table)
+        lazy.fit_tables.print_errors(found, window)
+        if torque:
+            lazy.fit_tables.print_torque_errors(torque, band)

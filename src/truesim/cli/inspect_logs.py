@@ -1,4 +1,4 @@
-"""What `truesim inspect ROBOT LOG…` prints: matches, sampling, oddities, and which parameters show."""
+"""Tables of `truesim inspect ROBOT LOG…`: columns, sampling, anomalies, and identifiable parameters."""
 
 import json
 import math
@@ -11,32 +11,34 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from truesim.data import Log, Matching, Sampling, matching, missing_samples, prepared, sampling, velocity_columns
-from truesim.data.match import resembling
-from truesim.dynamics.regressor import PARAMETERS
-from truesim.identify.excitation import JOINT_PARAMETERS, Excitation, excitation, grade
-from truesim.model.model import Model
-from truesim.model.source import Finding
+from truesim.cli.console import titled_table
+from truesim.files.logs import Log, Matching, Sampling, matching, missing_samples, prepare, sampling
+from truesim.files.logs.match import resembling_column
+from truesim.identification.diagnose.observability import JOINT_PARAMETERS, Excitation, excitation, grade
+from truesim.physics.dynamics.regressor import INERTIAL_PARAMETERS
+from truesim.physics.model.columns import velocity_columns
+from truesim.physics.model.model import Model
+from truesim.physics.model.source import Finding
 
-WIDTH = 80
-"""Characters in a line, where the output is no terminal."""
-SYMBOLS = {"clear": "●", "faint": "◐", "in sums": "○", "no": "·"}
-LEGEND = """● shows clearly  ◐ faintly  ○ only in sums  · not at all, if all else is free
-mx = mass times centre of mass, Ixx = inertia about the origin of the body"""
-STEADY = 1e-4
-"""Jitter below this part of the sampling period counts as none."""
-LONGEST_LIST = 16
-"""Combinations that are listed; JSON has all."""
+LOG_TABLE_WIDTH = 80
+"""Characters in a line where the output is not a terminal."""
+GRADE_SYMBOLS = {"clear": "●", "faint": "◐", "in sums": "○", "no": "·"}
+GRADE_LEGEND = """● identifiable  ◐ weakly  ○ only in combinations  · not, if all others are free
+mx = mass times center of mass, Ixx = inertia about the origin of the body"""
+NEGLIGIBLE_JITTER = 1e-4
+"""Jitter, as a fraction of the sampling period, that is shown as none; larger hides more."""
+MAX_COMBINATIONS = 16
+"""Combinations of parameters that are listed; JSON has all."""
 
 
-def inspect_logs(model: Model, logs: list[Log], as_json: bool) -> None:
-    """Prints what these logs hold and what they can show of the robot."""
-    ready = [prepared(log, model) for log in logs]
+def print_logs(model: Model, logs: list[Log], as_json: bool) -> None:
+    """Print columns, sampling and anomalies of logs, and which parameters they can identify."""
+    ready = [prepare(log, model) for log in logs]
     shown = excitation(ready, model)
     if as_json:
         print(json.dumps(_finite(_as_json(model, logs, ready, shown)), indent=1))
         return
-    console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else LOG_TABLE_WIDTH, highlight=False)
     console.print(_sampling(logs), "")
     _print_matches(console, model, ready)
     _print_findings(console, ready)
@@ -44,12 +46,12 @@ def inspect_logs(model: Model, logs: list[Log], as_json: bool) -> None:
 
 
 def _sampling(logs: list[Log]) -> Table:
-    table = _table("Sampling", "log", "samples", "length", "rate", "jitter", "gaps", "repeated", right=True)
+    table = titled_table("Sampling", "log", "samples", "length", "rate", "jitter", "gaps", "repeated", right=True)
     for log in logs:
         found = sampling(log)
         gaps = f"{len(found.gaps)} ({max(gap.duration for gap in found.gaps):.3g} s)" if found.gaps else "none"
         repeated = str(found.repeated or "none")
-        steady = not found.jitter > STEADY * found.period
+        steady = not found.jitter > NEGLIGIBLE_JITTER * found.period
         rate, jitter = f"{found.rate:.4g} Hz", "none" if steady else f"{1000 * found.jitter:.2g} ms"
         table.add_row(escape(log.name), str(found.samples), f"{found.duration:.4g} s", rate, jitter, gaps, repeated)
     return table
@@ -58,7 +60,7 @@ def _sampling(logs: list[Log]) -> Table:
 def _print_matches(console: Console, model: Model, logs: list[Log]) -> None:
     matches = [matching(log, model) for log in logs]
     used = {column: what for match in matches for column, what in match.used.items()}
-    table = _table(f"{len(used)} columns belong to the robot", "column", "is", "lowest", "highest", "")
+    table = titled_table(f"{len(used)} columns belong to the robot", "column", "is", "lowest", "highest", "")
     for column, what in used.items():
         holders = [log for log in logs if column in log.columns]
         known = np.concatenate([log.columns[column][np.isfinite(log.columns[column])] for log in holders])
@@ -74,7 +76,7 @@ def _print_matches(console: Console, model: Model, logs: list[Log]) -> None:
 
 
 def _rate_or_missing(logs: list[Log], column: str, known: int) -> str:
-    """What is special about the sampling of a column: its own rate, or missing samples."""
+    """Missing samples of a column, or its own rate where that is lower than the log's."""
     if missing := sum(missing_samples(log, column) for log in logs):
         return f"{100 * missing / (missing + known):.2g} % missing"
     own, rows = sampling(logs[0], [column]).rate, sampling(logs[0]).rate
@@ -82,23 +84,23 @@ def _rate_or_missing(logs: list[Log], column: str, known: int) -> str:
 
 
 def _unmatched(model: Model, logs: list[Log], matches: list[Matching]) -> list[str]:
-    """Columns without a counterpart, either way, in sentences."""
+    """Sentences about columns that the robot or the logs lack."""
     unused = {column: meant for match in matches for column, meant in match.unused.items()}
     derived = {column for log in logs for column in log.derived}
     anywhere = {column for match in matches for column in match.used} | derived | set(velocity_columns(model))
     absent = [column for column in matches[0].absent if column not in anywhere]
-    lines = [f"'{c}' is not of this robot; did you mean '{meant}'?" for c, meant in unused.items() if meant]
+    lines = [f"'{c}' does not belong to this robot; did you mean '{meant}'?" for c, meant in unused.items() if meant]
     plain = [column for column, meant in unused.items() if not meant]
     if plain:
-        guesses = {column: resembling(column, absent) for column in plain}
+        guesses = {column: resembling_column(column, absent) for column in plain}
         told = [f"{column} (perhaps {guesses[column]}?)" if guesses[column] else column for column in plain]
-        lines.append(f"Not of this robot, left aside: {_some(told)}.")
+        lines.append(f"Columns that do not belong to this robot: {_some(told)}.")
     if any(column.startswith("effort/") for column in plain):
         lines.append("Torques in effort/ can drive the robot: map ctrl/<actuator> to them in a mapping file.")
     if derived:
         lines.append(f"Computed from other columns: {_some(sorted(derived))}.")
     if absent:
-        lines.append(f"Of this robot, but not recorded: {_some(absent)}.")
+        lines.append(f"Quantities of this robot that are not recorded: {_some(absent)}.")
     return lines
 
 
@@ -109,38 +111,37 @@ def _print_findings(console: Console, logs: list[Log]) -> None:
         mark = "!" if finding.severity == "warning" else "•"
         style = "yellow" if finding.severity == "warning" else None
         _print_wrapped(console, f"{mark} {log.name + ': ' if many else ''}{finding}", style)
-    console.print("Nothing looks odd.\n" if not found else "")
+    console.print("No anomalies.\n" if not found else "")
 
 
 def _print_excitation(console: Console, model: Model, shown: Excitation) -> None:
     console.print(_joint_table(model, shown), "")
     if shown.alone:
         console.print(_body_table(model, shown))
-        console.print(LEGEND, style="dim")
-        console.print(
-            f"\nShows {shown.rank} of the {len(shown.base)} combinations of parameters that any motion could show."
-        )
+        console.print(GRADE_LEGEND, style="dim")
+        console.print(f"\nIdentifies {shown.rank} of the {len(shown.base)} combinations that any motion can identify.")
         _print_combinations(console, shown)
     for remark in shown.remarks:
         console.print(escape(remark))
 
 
 def _joint_table(model: Model, shown: Excitation) -> Table:
-    table = _table("What moves", "joint", "travel", "top speed", "forwards", *(JOINT_PARAMETERS if shown.alone else ()))
+    grades = JOINT_PARAMETERS if shown.alone else ()
+    table = titled_table("Motion of the joints", "joint", "travel", "top speed", "forward", *grades)
     for joint in shown.joints:
         known = math.isfinite(joint.travel)
         travel = f"{joint.travel:.3g} {joint.unit}" if known else "not recorded"
         speed = f"{joint.speed:.3g} {joint.unit}/s" if known else ""
         forward = f"{100 * joint.forward:.0f} %" if known and math.isfinite(joint.forward) else ""
-        grades = [_grade(shown, f"{joint.name}.{p}") for p in JOINT_PARAMETERS] if shown.alone else []
-        table.add_row(escape(joint.name), travel, speed, forward, *grades)
+        cells = [_grade(shown, f"{joint.name}.{p}") for p in grades]
+        table.add_row(escape(joint.name), travel, speed, forward, *cells)
     return table
 
 
 def _body_table(model: Model, shown: Excitation) -> Table:
-    table = _table("What shows of the bodies", "body", "mass", *PARAMETERS[1:])
+    table = titled_table("Identifiable parameters of the bodies", "body", "mass", *INERTIAL_PARAMETERS[1:])
     for body in model.bodies.names:
-        grades = (_grade(shown, f"{body}.{parameter}", symbol=True) for parameter in PARAMETERS)
+        grades = (_grade(shown, f"{body}.{parameter}", symbol=True) for parameter in INERTIAL_PARAMETERS)
         table.add_row(escape(body), *grades)
     return table
 
@@ -148,35 +149,28 @@ def _body_table(model: Model, shown: Excitation) -> Table:
 def _grade(shown: Excitation, name: str, symbol: bool = False) -> str:
     names = [name] if name in shown.alone else [n for n in shown.alone if n.startswith(name.rsplit(".", 1)[0] + "/")]
     grades = [grade(shown.alone[n], shown.together[n]) for n in names if n.endswith(name.rsplit(".", 1)[1])]
-    best = min(grades, key=list(SYMBOLS).index, default="no")
-    return SYMBOLS[best] if symbol else best
+    best = min(grades, key=list(GRADE_SYMBOLS).index, default="no")
+    return GRADE_SYMBOLS[best] if symbol else best
 
 
 def _print_combinations(console: Console, shown: Excitation) -> None:
-    """Sums that show, and whatever does not."""
+    """Print combinations that can be identified, and those that cannot."""
     for heading, chosen in (
-        ("Only as sums:", [b for b in shown.base if " " in b.combination and grade(b.share, 1) != "in sums"]),
-        ("Would need another motion:", [b for b in shown.base if grade(b.share, 1) == "in sums"]),
+        ("Only in combination:", [b for b in shown.base if " " in b.combination and grade(b.share, 1) != "in sums"]),
+        ("Not identifiable from these motions:", [b for b in shown.base if grade(b.share, 1) == "in sums"]),
     ):
         if chosen:
             console.print(heading)
-        for parameter in chosen[:LONGEST_LIST]:
+        for parameter in chosen[:MAX_COMBINATIONS]:
             _print_wrapped(console, f"  {parameter.combination}")
-        if len(chosen) > LONGEST_LIST:
-            console.print(f"  … and {len(chosen) - LONGEST_LIST} more; --json lists all")
+        if len(chosen) > MAX_COMBINATIONS:
+            console.print(f"  … and {len(chosen) - MAX_COMBINATIONS} more; --json lists all")
 
 
 def _print_wrapped(console: Console, text: str, style: str | None = None) -> None:
-    """One item; its further lines are indented."""
+    """Print an item, with its further lines indented."""
     lines = textwrap.wrap(text, console.width, subsequent_indent="    ", break_on_hyphens=False)
     console.print(escape("\n".join(lines)), style=style)
-
-
-def _table(title: str, *columns: str, right: bool = False) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="dim", box=None, pad_edge=False)
-    for i, column in enumerate(columns):
-        table.add_column(escape(column), overflow="fold", justify="right" if right and i else "left")
-    return table
 
 
 def _some(names: list[str], count: int = 8) -> str:
@@ -221,7 +215,7 @@ def _finding_json(finding: Finding) -> dict[str, str]:
 
 
 def _finite(value: Any) -> Any:
-    """The same with null for what is not a finite number, which JSON cannot hold."""
+    """The value with None for numbers that are not finite, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _finite(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -18,7 +18,7 @@ def pairs(options: Sequence[str] | None, form: str) -> dict[str, tuple[float, fl
 
 
 def named_numbers(options: Sequence[str] | None, form: str) -> dict[str, float]:
-    """`PATTERN=VALUE` as a number by pattern; a number alone is for all of them."""
+    """`PATTERN=VALUE` as a number by pattern; a number alone has the pattern `*`."""
     out = {}
     for text in options or ():
         pattern, value = _split(text, form) if "=" in text else ("*", text)
@@ -27,16 +27,31 @@ def named_numbers(options: Sequence[str] | None, form: str) -> dict[str, float]:
 
 
 def numbers(options: Sequence[str] | None) -> Iterator[tuple[str, float]]:
-    """`PATH=VALUE` one by one."""
+    """Path and value of each `PATH=VALUE`."""
     for text in options or ():
         path, value = _split(text, "PATH=VALUE")
         yield path, _number(value, text)
 
 
-def laws(options: Sequence[str] | None) -> Iterator[tuple[str, str]]:
-    """`ACTUATOR=LAW` one by one."""
+def actuator_models(options: Sequence[str] | None) -> Iterator[tuple[str, str]]:
+    """Actuator and model of each `ACTUATOR=MODEL`."""
     for text in options or ():
-        yield _split(text, "ACTUATOR=LAW")
+        yield _split(text, "ACTUATOR=MODEL")
+
+
+def servo_gains(options: Sequence[str] | None) -> dict[str, dict[str, float]]:
+    """Gains by pattern of each `PATTERN:kp=50,kv=2`."""
+    out: dict[str, dict[str, float]] = {}
+    for text in options or ():
+        pattern, colon, gains = text.rpartition(":")
+        if not colon or not pattern:
+            raise TruesimError(f"{text!r} should read PATTERN:kp=VALUE,kv=VALUE, such as 'joints/*:kp=50'.")
+        for gain in gains.split(","):
+            name, value = _split(gain, "kp=VALUE")
+            if name not in ("kp", "kv"):
+                raise TruesimError(f"{name!r} in {text!r} is no gain of a servo; valid are kp and kv.")
+            out.setdefault(pattern, {})[name] = _number(value, text)
+    return out
 
 
 def _split(text: str, form: str) -> tuple[str, str]:

@@ -1,31 +1,30 @@
-"""Live progress of a fit: iteration, cost, and the parameters that move."""
+"""Live progress: iterations of a fit, and counts."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import TracebackType
 
 import numpy as np
 from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from truesim.identify.levenberg_marquardt import Progress
-from truesim.identify.problem import Problem
-from truesim.identify.weights import is_network
+from truesim.identification.problem.network_weights import is_network
+from truesim.identification.problem.problem import Problem
+from truesim.identification.solve.levenberg_marquardt import Progress
 
-SHOWN = 8
-"""Parameters that are shown at once."""
-QUIET = 5.0
-"""Without a terminal, a line is printed this often [s]."""
+MAX_LIVE_PARAMETERS = 8
+"""Parameters shown at once; a larger value needs a taller terminal."""
+SECONDS_BETWEEN_LINES = 5.0
+"""Time between lines where the output is not a terminal [s]; larger prints fewer."""
 
 
 class FitProgress:
-    """Shows a fit on a terminal, or as a line now and then elsewhere."""
+    """Iteration, cost and the parameters that change most on a terminal, or a line every few seconds elsewhere."""
 
     def __init__(self, console: Console, problem: Problem):
         self._console, self._problem = console, problem
@@ -43,11 +42,11 @@ class FitProgress:
             self._live.stop()
 
     def __call__(self, progress: Progress) -> None:
-        """Shows one iteration."""
-        line = f"iteration {progress.iteration}, cost {progress.cost:.6g}, largest move {progress.step:.2g}"
+        """Show one iteration."""
+        line = f"iteration {progress.iteration}, cost {progress.cost:.6g}, largest step {progress.step:.2g}"
         if self._live is not None:
             self._live.update(Group(Text(line), self._table(progress)))
-        elif time.monotonic() - self._last > QUIET:
+        elif time.monotonic() - self._last > SECONDS_BETWEEN_LINES:
             self._last = time.monotonic()
             self._console.print(line, highlight=False)
 
@@ -58,7 +57,8 @@ class FitProgress:
         moved = np.abs(progress.theta - problem.parameters.start)
         places = zip(problem.solved, problem.solved.slices(), problem.solved.number_slices(), strict=True)
         own = [place for place in places if not is_network(place[0])]
-        for parameter, _, at in sorted(own, key=lambda place: -float(moved[place[1]].max(initial=0.0)))[:SHOWN]:
+        most = sorted(own, key=lambda place: -float(moved[place[1]].max(initial=0.0)))[:MAX_LIVE_PARAMETERS]
+        for parameter, _, at in most:
             table.add_row(escape(parameter.name), _numbers(self._start[at]), _numbers(values[at]), parameter.unit)
         for parameter, at in zip(problem.parameters, problem.parameters.slices(), strict=True):
             if is_network(parameter):
@@ -67,8 +67,22 @@ class FitProgress:
         return table
 
 
+class Waiting:
+    """A line with the seconds that have passed, on a terminal only."""
+
+    def __init__(self, console: Console, text: str):
+        self._bar = Bar(TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True)
+        if console.is_terminal:
+            self._bar.start()
+            self._bar.add_task(text, total=None)
+
+    def close(self) -> None:
+        """Remove the line."""
+        self._bar.stop()
+
+
 class Counting:
-    """Shows how far something has come; call it with the number done and the number in all."""
+    """Progress bar; the entered context is a function of the number done and the total."""
 
     def __init__(self, console: Console, text: str):
         self._console, self._text, self._last = console, text, time.monotonic()
@@ -81,29 +95,18 @@ class Counting:
             self._task = self._bar.add_task(self._text, total=None)
         else:
             self._console.print(f"{self._text} …", highlight=False)
-        return self._seen
+        return self._update
 
     def __exit__(self, *_: object) -> None:
         if self._console.is_terminal:
             self._bar.stop()
 
-    def _seen(self, done: int, total: int) -> None:
+    def _update(self, done: int, total: int) -> None:
         if self._console.is_terminal:
             self._bar.update(self._task, completed=done, total=total)
-        elif time.monotonic() - self._last > QUIET:
+        elif time.monotonic() - self._last > SECONDS_BETWEEN_LINES:
             self._last = time.monotonic()
             self._console.print(f"{done} of {total}", highlight=False)
-
-
-@contextmanager
-def working(console: Console, text: str) -> Iterator[None]:
-    """Says what is being done while it is done."""
-    if console.is_terminal:
-        with console.status(text):
-            yield
-    else:
-        console.print(text, highlight=False)
-        yield
 
 
 def _numbers(values: np.ndarray) -> str:

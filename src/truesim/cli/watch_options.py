@@ -8,23 +8,42 @@ import typer
 Stream = Annotated[
     str,
     typer.Argument(
-        help="File that grows (CSV, JSON lines), - for the standard input, or tcp://127.0.0.1:PORT to wait there.",
+        help="Growing file (CSV or JSON lines), - for standard input, or tcp://127.0.0.1:PORT to listen on.",
         metavar="STREAM",
         show_default=False,
     ),
 ]
 Changes = Annotated[
     list[str] | None,
-    typer.Option(help="Free parameters that may change suddenly; all of them if not given.", metavar="PATTERN…"),
+    typer.Option(
+        "--changes",
+        help="Free parameters that may change suddenly; by default all.",
+        metavar="PATTERN…",
+        show_default=False,
+    ),
 ]
-Out = Annotated[
+OutputIfAny = Annotated[
     Path | None,
-    typer.Option(help="Folder for estimates.csv, changes.jsonl, the robot, and what is needed to go on."),
+    typer.Option(
+        "--out",
+        help="Folder for estimates.csv, changes.jsonl, the robot file, and the state to continue from.",
+        metavar="DIR",
+        show_default=False,
+    ),
 ]
-First = Annotated[float, typer.Option(help="What is fitted as a whole at first, in s.")]
-Memory = Annotated[float, typer.Option(help="Time in which what is known fades, in s; 'inf' for never.")]
-BetweenAlarms = Annotated[float, typer.Option(help="Mean time between false alarms, in s.")]
+First = Annotated[float, typer.Option("--first", help="Duration of the first batch fit, in s.")]
+Memory = Annotated[
+    float, typer.Option("--memory", help="Time constant with which old data are forgotten, in s; 'inf' for never.")
+]
+BetweenAlarms = Annotated[float, typer.Option("--between-alarms", help="Mean time between false alarms, in s.")]
 Patience = Annotated[
-    float | None, typer.Option(help="End when nothing came for this long, in s; wait for ever if not given.")
+    float | None,
+    typer.Option(
+        "--patience", help="End after this many s without a sample; by default wait forever.", show_default=False
+    ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Begin anew, and write over what is in the folder.")]
+Follow = Annotated[
+    bool,
+    typer.Option("--follow", help="Wait for more of a file that does not grow; by default a finished log ends it."),
+]
+StartAgain = Annotated[bool, typer.Option("--force", help="Start again, and replace the content of the folder.")]

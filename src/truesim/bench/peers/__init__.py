@@ -1,1 +1,0 @@
-"""The peers' side: one module each, imported only in the process that measures it."""

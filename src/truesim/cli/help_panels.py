@@ -1,0 +1,57 @@
+"""Help of verbs: options in groups, and words for what an option takes."""
+
+from typing import Any
+
+MIN_GROUPED = 10
+"""Number of options from which on a verb shows them in groups; smaller groups more verbs."""
+PANELS: dict[str, tuple[str, ...]] = {
+    "Parameters": (
+        "free", "preset", "tie", "bounds", "prior", "prior_width", "set_", "servo", "actuator_model", "blueprint",
+        "payload", "weighed",
+    ),
+    "Input": (
+        "config", "holdout", "loaded", "validate", "mapping", "per_log", "channel", "fit", "robot", "controls",
+        "calibration", "start_from_log", "keyframe", "floating_base",
+    ),
+    "Simulation": ("contact", "smoothing", "timestep", "integrator", "smooth", "tighten"),
+    "Solver": (
+        "window", "horizon", "robust", "optimizer", "iterations", "misfit_factor", "segment_factor",
+        "identifiable_std", "starts", "criterion", "fourier",
+    ),
+    "Global search": ("search", "engine", "workers", "solves", "cost"),
+    "Limits of the motion": ("speed", "force_limit", "position", "noise", "rate"),
+    "Output": ("out", "live", "force", "as_json", "quiet", "show", "write_mapping"),
+    "Machine": ("seed", "threads"),
+    "Server": ("host", "port", "no_browser"),
+}  # fmt: skip
+"""Groups of options, by the names of their parameters; others stay under "Options"."""
+SEARCH_ONLY = ("seconds",)
+"""Options that belong to the search in verbs that have one."""
+TYPE_WORDS = {"float": "NUMBER", "int": "N", "str": "TEXT", "path": "PATH"}
+
+
+def arrange(parameters: list[Any]) -> None:
+    """Sort the options of a verb into groups, and name what they take."""
+    options = [p for p in parameters if p.param_type_name == "option"]
+    names = {p.name for p in parameters}
+    for option in options:
+        option.metavar = _word(option)
+        if len(options) >= MIN_GROUPED:
+            option.rich_help_panel = _panel(option.name, "search" in names)
+    order = [None, *PANELS]
+    parameters.sort(key=lambda p: order.index(p.rich_help_panel) if p.param_type_name == "option" else -1)
+
+
+def _panel(name: str, searches: bool) -> str | None:
+    if searches and name in SEARCH_ONLY:
+        return "Global search"
+    return next((panel for panel, members in PANELS.items() if name in members), None)
+
+
+def _word(option: Any) -> str | None:
+    if option.metavar is not None:
+        return option.metavar
+    if getattr(option, "is_flag", False):
+        return ""
+    annotation = getattr(getattr(option, "type_descriptor", None), "annotation", None)
+    return TYPE_WORDS.get(getattr(annotation, "__name__", "").lower())

@@ -1,0 +1,139 @@
+"""Work of `truesim train` and `truesim play`: the training with its progress, and printed results."""
+
+import json
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from truesim import native
+from truesim.cli.console import messages, results, titled_table
+from truesim.cli.progress import SECONDS_BETWEEN_LINES
+from truesim.identification.fit import Fit
+from truesim.policies.play import Played, PlayOptions, play
+from truesim.policies.policy import check_policy, load_policy
+from truesim.policies.randomization import Randomization, from_posterior
+from truesim.policies.randomization_files import read_randomization
+from truesim.policies.tasks import find_task, learner_named, make_task
+from truesim.policies.training import CHECKPOINT_FILE, TrainOptions, TrainProgress, train
+
+
+class TrainBudget(NamedTuple):
+    """Choices of a training on the command line."""
+
+    steps: int | None
+    seed: int
+    threads: int
+    anew: bool
+    """True to begin again where a checkpoint exists."""
+    learner: str | None = None
+    network: str | None = None
+
+
+def train_policy(name: str, out: Path, robot: Path | None, randomize: Path | None, chosen: TrainBudget) -> None:
+    """Train, with progress, and print what was reached."""
+    entry, learner = find_task(name), learner_named(name, chosen.learner, chosen.network)
+    use_compilation_cache()
+    task = make_task(name, robot, None if randomize is None else randomization_of(randomize))
+    if chosen.anew:
+        (out / CHECKPOINT_FILE).unlink(missing_ok=True)
+    options = TrainOptions(
+        steps=entry.steps if chosen.steps is None else chosen.steps, seed=chosen.seed, threads=chosen.threads
+    )
+    with _TrainingBar(messages()) as show:
+        found = train(task, out, learner=learner, options=options, callback=show)
+    console = results()
+    reached = f", return of the mean action {found.evaluated_return:.3g}" if np.isfinite(found.evaluated_return) else ""
+    goal = f" (goal {task.goal:g} reached)" if found.reached_goal else ""
+    console.print(f"{found.steps} control steps in {found.cpu_seconds:.1f} CPU s{reached}{goal}.")
+    console.print(f"Policy in {escape(str(out))}; try it with: truesim play {escape(str(out))} --in mujoco")
+
+
+def play_policy(folder: Path, engine: str, robot: Path | None, options: PlayOptions, as_json: bool) -> None:
+    """Play, and print the result."""
+    policy = load_policy(folder)
+    use_compilation_cache()
+    said = policy.description
+    task = make_task(said["task"], robot if robot is not None else said["robot"].get("robot"))
+    check_policy(policy, task)
+    played = play(policy, task, engine=engine, options=options)
+    if as_json:
+        print(json.dumps(_document(played)))
+        return
+    _print_played(played, engine, task.goal)
+
+
+def randomization_of(path: Path) -> Randomization:
+    """Randomization of a TOML file, of a posterior's folder, or of a fit."""
+    if (path / "fit.json").is_file():
+        return from_posterior(Fit.load(path))
+    return read_randomization(path)
+
+
+def use_compilation_cache() -> None:
+    """Keep what XLA compiles beside the native kernels, for this process."""
+    jax.config.update("jax_compilation_cache_dir", str(native.cache_directory().parent / "xla"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+def _document(played: Played) -> dict[str, object]:
+    tracking = {} if played.tracking is None else dict(zip(played.names, played.tracking.tolist(), strict=True))
+    return {
+        "returns": played.returns.tolist(),
+        "seconds": played.seconds.tolist(),
+        "terminated": played.terminated.tolist(),
+        "tracking": tracking,
+    }
+
+
+def _print_played(played: Played, engine: str, goal: float | None) -> None:
+    console, count = results(), len(played.returns)
+    error = played.returns.std() / np.sqrt(count)
+    console.print(
+        f"{count} episodes in {engine}: return {played.returns.mean():.3g} ± {error:.2g}"
+        + ("" if goal is None else f" (goal of the task {goal:g})")
+    )
+    fallen = int(played.terminated.sum())
+    console.print(f"{fallen} of {count} ended early; the mean length is {played.seconds.mean():.3g} s.")
+    if played.tracking is None:
+        return
+    table = titled_table("Commands", "command", "error relative to the command", right=True)
+    for name, each in zip(played.names, played.tracking, strict=True):
+        table.add_row(escape(name), f"{100 * each:.1f} %")
+    console.print(table)
+
+
+class _TrainingBar:
+    """Progress of training: return, control steps per second and time left; lines where there is no terminal."""
+
+    def __init__(self, console: Console):
+        self._console, self._last = console, time.monotonic()
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+        self._bar = Progress(*columns, console=console, transient=True)
+
+    def __enter__(self) -> "_TrainingBar":
+        if self._console.is_terminal:
+            self._bar.start()
+            self._bar.add_task("compiling", total=None)
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._console.is_terminal:
+            self._bar.stop()
+
+    def __call__(self, now: TrainProgress) -> None:
+        """Show one iteration."""
+        text = f"return {now.mean_return:.3g}, {now.steps_per_second / 1e3:.0f} k steps/s"
+        if self._console.is_terminal:
+            self._bar.update(self._bar.task_ids[0], description=text, completed=now.steps, total=now.total_steps)
+        elif time.monotonic() - self._last > SECONDS_BETWEEN_LINES:
+            self._last = time.monotonic()
+            done = f"{now.steps / 1e6:.2f} of {now.total_steps / 1e6:.2f} M steps"
+            left = (now.total_steps - now.steps) / max(now.steps_per_second, 1.0)
+            self._console.print(f"{done}, {text}, {left:.0f} s left", highlight=False)

@@ -1,5 +1,0 @@
-"""Hybrid models in MuJoCo."""
-
-from truesim.mujoco.attach import Hybrid, attach
-
-__all__ = ["Hybrid", "attach"]

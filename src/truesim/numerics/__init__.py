@@ -1,1 +1,0 @@
-"""Physics-free numerical methods on small dense arrays."""

@@ -1,0 +1,89 @@
+"""Methods of adaptation in `truesim gap`: what is asked for, lines with intervals, and their figure."""
+
+import json
+
+import numpy as np
+import pytest
+
+from truesim.cli.gap_methods import MethodOptions, _line, check_methods
+from truesim.core.errors import NameUnknownError, TruesimError
+from truesim.policies.adaptation import EnvBench, MethodCurve
+from truesim.report.gap_page import write_gap_page
+
+
+def test_unknown_methods_are_named_with_the_nearest(tmp_path):
+    with pytest.raises(NameUnknownError, match="'so-cma'"):
+        check_methods(MethodOptions(("so-cna",), tmp_path / "ranges.toml"))
+    with pytest.raises(TruesimError, match="--randomize"):
+        check_methods(MethodOptions(("so-cma",)))
+
+
+def test_lines_are_relative_to_nominal_and_oracle():
+    """Returns of 2 and 4 between a nominal 1 and an oracle 5 close a quarter and three quarters of the gap."""
+    curve = MethodCurve("so-cma", (0, 5), np.array([[2.0, 4.0], [2.0, 5.0], [2.0, 3.0]]), [])
+    line = _line(curve, (1.0, 5.0))
+    assert line["value"] == pytest.approx([0.25, 0.75])
+    assert line["low"][0] == line["high"][0] == pytest.approx(0.25)
+    assert 0.5 <= line["low"][1] < 0.75 < line["high"][1] <= 1.0
+    assert _line(curve, None)["value"] == pytest.approx([2.0, 4.0])
+
+
+def test_the_page_draws_a_line_for_each_method(tmp_path):
+    """The page of a gap with methods names them, and works without."""
+    role = {
+        "role": "policy",
+        "name": "the policy",
+        "short": "policy",
+        "policies": 1,
+        "episodes": 2,
+        "ended_early": 0,
+        "returns": [[1.0, 2.0]],
+        "real": {"value": 1.5, "low": 1.0, "high": 2.0},
+        "simulated": 1.5,
+        "gap_closed": {"value": 0.5, "low": 0.4, "high": 0.6},
+    }
+    document = {"task": "t", "real": "R1", "sentence": "s", "roles": [role], "discrepancies": []}
+    curve = MethodCurve("so-cma", (0, 5), np.array([[2.0, 4.0], [2.0, 5.0]]), [])
+    for methods in ([], [_line(curve, (1.0, 5.0))]):
+        (tmp_path / "gap.json").write_text(json.dumps({**document, "methods": methods}))
+        assert ("so-cma" in write_gap_page(tmp_path).read_text()) == bool(methods)
+
+
+class OneStep:
+    """An environment of one step, whose return is best for the action 0.3, with noise by seed."""
+
+    def reset(self, seed=None):
+        """Begin an episode."""
+        self._noise = np.random.default_rng(seed).normal(0.0, 0.01)
+        return np.zeros(1), {}
+
+    def step(self, action):
+        """End the episode."""
+        return np.zeros(1), -((float(action[0]) - 0.3) ** 2) + self._noise, True, False, {}
+
+    def close(self):
+        """Nothing to close."""
+
+
+class Constant:
+    """A policy that always acts alike."""
+
+    def __init__(self, action):
+        self._action = action
+
+    def act(self, observation):
+        """The action."""
+        return np.array([self._action])
+
+
+def test_evaluations_repeat_and_do_not_count():
+    """Evaluations have the same seeds every time; episodes that count have others."""
+    bench = EnvBench(OneStep, evaluated=5)
+    first, again = bench.evaluate(Constant(0.3)), bench.evaluate(Constant(0.3))
+    np.testing.assert_array_equal(first, again)
+    assert bench.played == 0
+    counted = [bench.episode(Constant(0.3)) for _ in range(3)]
+    assert bench.played == 3
+    assert not set(counted) & set(first.tolist())
+    assert bench.evaluate(Constant(0.9)).mean() < first.mean() - 0.3
+    bench.close()

@@ -1,0 +1,77 @@
+"""Help, completion and choices of every verb."""
+
+import pytest
+
+from truesim.cli.verbs import VERB_TABLE, load_verb
+
+
+@pytest.mark.parametrize("verb", VERB_TABLE)
+def test_every_verb_has_help_with_examples(truesim, verb, monkeypatch):
+    """`--help` shows options with words for what they take, and examples that begin with the verb."""
+    monkeypatch.setenv("COLUMNS", "200")
+    outcome = truesim(verb, "--help")
+    assert outcome.code == 0
+    assert "Examples" in outcome.out
+    assert "--quiet" in outcome.out
+    assert not isinstance(VERB_TABLE[verb].examples, str)
+    for example in VERB_TABLE[verb].examples:
+        assert example.startswith(f"truesim {verb}")
+        assert example in outcome.out
+
+
+@pytest.mark.parametrize("verb", VERB_TABLE)
+def test_examples_only_use_options_that_exist(verb):
+    """Every option in an example is one of the verb."""
+    known = {word for parameter in load_verb(verb).params for word in (*parameter.opts, *parameter.secondary_opts)}
+    for example in VERB_TABLE[verb].examples:
+        assert {word for word in example.split() if word.startswith("--")} <= known
+
+
+def test_long_help_is_grouped(truesim):
+    """The options of `identify` stand in groups."""
+    outcome = truesim("identify", "--help")
+    for panel in ("Parameters", "Input", "Output", "Solver", "Global search"):
+        assert f"─ {panel} ─" in outcome.out
+
+
+def complete(monkeypatch, truesim, line: str) -> list[str]:
+    """What Tab offers at the end of a line in bash."""
+    monkeypatch.setenv("_TRUESIM_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+    return truesim().out.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("truesim ide", ["identify"]),
+        ("truesim identify robot.xml --cont", ["--contact"]),
+        ("truesim identify robot.xml --contact r", ["rigid"]),
+        ("truesim posterior fit --kind ", ["laplace", "mixture", "basins"]),
+        ("truesim identify robot.xml --free joints/*.da", ["joints/*.damping"]),
+    ],
+)
+def test_tab_completes(monkeypatch, truesim, line, offered):
+    """Verbs, options, choices and patterns are completed."""
+    assert complete(monkeypatch, truesim, line) == offered
+
+
+def test_completion_scripts_are_shown(truesim, monkeypatch):
+    """`--show-completion` prints typer's script for the shell."""
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    outcome = truesim("--show-completion", "bash")
+    assert "_TRUESIM_COMPLETE=complete_bash" in outcome.out
+
+
+def test_wrong_choices_are_answered_before_files_are_read(truesim, arm):
+    """The nearest word is named."""
+    assert "did you mean 'rigid'?" in truesim("simulate", arm, "--seconds", "1", "--contact", "ridgid").sentence
+    assert "did you mean 'mixture'?" in truesim("posterior", arm.parent, "--kind", "mixtur", "--out", "x").sentence
+
+
+def test_quiet_silences_messages(truesim, arm):
+    """Results are printed, messages are not."""
+    outcome = truesim("simulate", arm, "--seconds", "0.1", "--out", "motion.csv", "--quiet")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "motion.csv" in outcome.out
