@@ -1,7 +1,6 @@
-"""What the derivative rule of forward dynamics saves, against differentiating through the recursion.
+"""Savings by the derivative rule of forward dynamics, compared with differentiation through the recursion.
 
-Operations are counted in the jaxpr by the number of scalar results of arithmetic; times are of compiled code, best of
-several, warmed up.
+Operations are scalar results of arithmetic in the jaxpr. Times are the best of several calls of compiled code.
 """
 
 import math
@@ -14,10 +13,10 @@ import jax.numpy as jnp
 from rich.console import Console
 from rich.table import Table
 
-from truesim.bench.robots import serial_arm_xml
-from truesim.dynamics import forward_dynamics
-from truesim.dynamics.forward import _articulated_body
-from truesim.formats.load import loads
+from benchmarks.robots import serial_arm_xml
+from truesim.files.robots.load import loads
+from truesim.physics.dynamics import forward_dynamics
+from truesim.physics.dynamics.forward import _articulated_body
 
 MOVES = {
     "slice",
@@ -34,7 +33,7 @@ MOVES = {
 
 
 def operations(f: Callable, *args: object) -> int:
-    """Scalar multiplications, additions and the like in the jaxpr of f; copies are free."""
+    """Number of scalar arithmetic operations in the jaxpr of f; copies do not count."""
     return _count(jax.make_jaxpr(f)(*args).jaxpr)
 
 
@@ -54,7 +53,7 @@ def _count(jaxpr) -> int:
 
 
 def seconds(f: Callable, *args: object, repeats: int = 20) -> float:
-    """Best time of one call of the compiled function."""
+    """Best time of one call of the compiled function [s]."""
     compiled = jax.jit(f)
     jax.block_until_ready(compiled(*args))
     best = math.inf
@@ -66,7 +65,7 @@ def seconds(f: Callable, *args: object, repeats: int = 20) -> float:
 
 
 def measure(joints: int = 7) -> Table:
-    """Table of both ways, forward and reverse, all inertial parameters and the state free."""
+    """Table of both methods in forward and reverse mode, with respect to all inertial parameters and the state."""
     model = loads(serial_arm_xml(joints))
     q, v, tau = jax.random.normal(jax.random.key(0), (3, joints))
     numbers, structure = eqx.partition(model.bodies, eqx.is_array)

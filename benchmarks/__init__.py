@@ -1,0 +1,1 @@
+"""Benchmarks: speed, compile time and memory of truesim and of other engines."""
