@@ -1,4 +1,4 @@
-"""Which masses and dampings decide where an arm ends up? One forward-mode sweep answers for all of them."""
+"""Sensitivity of an arm's final configuration to all masses and dampings, in one forward-mode pass."""
 
 from importlib import resources
 
@@ -10,7 +10,7 @@ import truesim as ts
 
 jax.config.update("jax_enable_x64", True)
 
-model = ts.load(resources.files("truesim") / "robots" / "arm.xml")
+model = ts.load(resources.files("truesim") / "files" / "robots" / "arm.xml")
 simulator = ts.Simulator.of(model)
 commands = jnp.tile(jnp.array([0.9, 0.7, 0.9, 0.4]), (250, 1))
 
@@ -18,7 +18,7 @@ commands = jnp.tile(jnp.array([0.9, 0.7, 0.9, 0.4]), (250, 1))
 def end(mass: jax.Array, damping: jax.Array) -> jax.Array:
     """Joint angles after half a second."""
     changed = eqx.tree_at(lambda s: (s.model.bodies.mass, s.model.joints.damping), simulator, (mass, damping))
-    state, _ = ts.rollout(changed, ts.State.at_rest(model), commands)
+    state, _ = ts.rollout(changed, simulator.initial_state(), commands)
     return state.q
 
 

@@ -1,4 +1,4 @@
-"""Where recorded data is, and how figures are shown beside what was required."""
+"""Folders of recordings, and printing of tables."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def folder(name: str) -> Path:
-    """A folder of recordings: in `$TRUESIM_DATA`, or beside the repository; ends the program where there is none."""
+    """Folder of recordings in `$TRUESIM_DATA`, or beside the repository; exits if there is none."""
     path = Path(os.environ.get("TRUESIM_DATA", BESIDE)) / name
     if not path.is_dir():
         sys.exit(f"Skipped: the recordings are not at {path}; set TRUESIM_DATA to the folder that holds {name}.")
@@ -17,7 +17,7 @@ def folder(name: str) -> Path:
 
 
 def show(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Prints a table."""
+    """Print a table."""
     cells = [list(map(_text, row)) for row in (header, *rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
     print(f"\n{title}")

@@ -1,4 +1,4 @@
-"""A seven-joint arm on position servos, stepped by MuJoCo: the machine of the experiments with streams and designs."""
+"""A seven-joint arm with position servos, simulated by MuJoCo, for the experiments with streams and designs."""
 
 import mujoco
 import numpy as np
@@ -10,23 +10,23 @@ STEP = 1e-3
 NOISE = 1e-3
 """Standard deviation of the encoders' noise [rad]."""
 LENGTHS = (0.16, 0.18, 0.2, 0.2, 0.18, 0.12, 0.1)
-"""Of the links [m]."""
+"""Lengths of the links [m]."""
 MASSES = (3.5, 3.2, 2.8, 2.3, 1.8, 1.2, 0.7)
 """[kg]"""
 GAINS = (600.0, 600.0, 400.0, 400.0, 200.0, 100.0, 50.0)
-"""Of the servos [N m/rad]; their damping is a fifteenth of it [N m s/rad]."""
+"""Gains of the servos [N m/rad]; their damping gain is a fifteenth of it [N m s/rad]."""
 FORCES = (90.0, 90.0, 60.0, 60.0, 30.0, 15.0, 8.0)
-"""Highest torque of each servo [N m]."""
+"""Torque limit of each servo [N m]."""
 DAMPING = (2.0, 2.0, 1.5, 1.2, 0.8, 0.5, 0.3)
 """[N m s/rad]"""
 FRICTION = (0.8, 0.8, 0.6, 0.5, 0.3, 0.2, 0.1)
-"""Dry friction [N m]."""
+"""Coulomb friction [N m]."""
 ARMATURE = (0.2, 0.2, 0.15, 0.12, 0.08, 0.05, 0.03)
 """[kg m^2]"""
 RANGE = 2.0
-"""How far each joint turns to either side [rad]."""
+"""Range of each joint to either side [rad]."""
 HAND = LENGTHS[-1]
-"""How far beyond the last joint the hand holds its load [m]."""
+"""Distance of the load from the last joint [m]."""
 
 
 def xml(payload: float = 0.0, step: float = STEP) -> str:
@@ -53,12 +53,12 @@ def xml(payload: float = 0.0, step: float = STEP) -> str:
 def played(
     machines: list[tuple[str, int]], commands: Float[np.ndarray, "samples 7"], seed: int = 0
 ) -> Float[np.ndarray, "samples 7"]:
-    """Joint angles that noisy encoders read while servos follow commands [rad].
+    """Joint angles with encoder noise while servos follow commands [rad].
 
     Args:
-        machines: MJCF texts, and for how many samples each of them is the machine.
+        machines: MJCF texts, each with its number of samples.
         commands: Set points [rad].
-        seed: Of the noise.
+        seed: Seed of the noise.
     """
     angles, state, first = [], (commands[0], np.zeros(7)), 0
     for text, samples in machines:

@@ -1,1 +1,1 @@
-"""A box pushed over a floor: friction and mass from a noisy log of its motion."""
+"""Friction and mass of a pushed box from a noisy log."""

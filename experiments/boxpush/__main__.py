@@ -1,8 +1,8 @@
 """Friction and mass of a pushed box from a noisy log: `python -m experiments.boxpush [--quick] [--out DIR]`.
 
-The log was made with MuJoCo's soft contact, in which the box rattles; the fit's contact is rigid. From the last start
-friction exceeds every push: in a single shot the box would never move, and nothing would depend on either number.
-Stretches of the log, each from its own measured velocity, show both from any start.
+The log was made with MuJoCo's soft contact, in which the box rattles; the fit uses rigid contact. At the last start,
+friction exceeds every push: in a single simulation the box would never move, and all gradients would be zero.
+Segments of the log, each from its own measured velocity, identify both parameters from any start.
 """
 
 import argparse
@@ -16,23 +16,24 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.recorded import folder
-from truesim.data import read_log
-from truesim.formats import load
-from truesim.identify import Fit, Options, Problem, build, conclude, solve_problem
-from truesim.model import paths
+from truesim.files.logs import read_log
+from truesim.files.robots import load
+from truesim.identification import Fit, Problem, ProblemOptions, solve_problem
+from truesim.identification.problem.build import build
+from truesim.physics.model import paths
 
 STARTS = ((0.8, 1.25), (0.2, 0.8), (0.8, 3.2))
-"""Friction and mass [kg]: the file's own, and two others."""
+"""Start values of friction and mass [kg]: those of the file, and two others."""
 FRICTION, MASS = "contacts/cp.friction[0]", "bodies/box.mass"
 
 
 def problem_from(data: Path, start: tuple[float, float]) -> Problem:
-    """The problem of both numbers from one start."""
+    """The estimation problem from one start."""
     case = json.loads((data / "boxpush.json").read_text())
     model = load(data / "boxpush.xml")
     friction = np.concatenate([np.full(2, start[0]), model.contacts.friction[0, 2:]])
     model = paths.write(paths.write(model, "contacts/cp.friction", friction), MASS, np.asarray(start[1]))
-    options = Options(
+    options = ProblemOptions(
         ties=[[FRICTION, "contacts/cp.friction[1]"]],
         bounds=dict(zip((FRICTION, MASS), zip(case["lower"], case["upper"], strict=True), strict=True)),
         contact="rigid",
@@ -42,11 +43,11 @@ def problem_from(data: Path, start: tuple[float, float]) -> Problem:
 
 def fitted(data: Path, start: tuple[float, float]) -> Fit:
     """The fit from one start."""
-    return conclude(solve_problem(problem_from(data, start)))
+    return Fit.of(solve_problem(problem_from(data, start)))
 
 
 def picture(fits: list[Fit], truth: list[float], path: Path) -> None:
-    """Friction and mass after every iteration from every start."""
+    """Plot friction and mass after every iteration from every start."""
     figure = go.Figure()
     for start, fit in zip(STARTS, fits, strict=True):
         trail = [dict(zip(fit.problem.parameters.names, _values(fit, h.theta), strict=True)) for h in _history(fit)]
@@ -61,7 +62,7 @@ def picture(fits: list[Fit], truth: list[float], path: Path) -> None:
 
 
 def _history(fit: Fit) -> list:
-    start = dataclasses.replace(fit.solution.history[0], theta=fit.solution.start.theta)
+    start = dataclasses.replace(fit.solution.history[0], theta=fit.problem.parameters.start)
     return [start, *fit.solution.history]
 
 
@@ -70,15 +71,15 @@ def _values(fit: Fit, theta: np.ndarray) -> list[float]:
 
 
 def main() -> None:
-    """Fits from every start, prints a table and draws the way there."""
+    """Fit from every start, print a table and plot the iterations."""
     parser = argparse.ArgumentParser(prog="python -m experiments.boxpush")
     parser.add_argument("--quick", action="store_true", help="the file's own start only")
-    parser.add_argument("--out", type=Path, default=Path("boxpush"), help="folder of the picture")
+    parser.add_argument("--out", type=Path, default=Path("boxpush"), help="folder of the plot")
     arguments = parser.parse_args()
     data = folder("sysid_cases")
     truth = json.loads((data / "boxpush.json").read_text())["truth"]
     starts = STARTS[:1] if arguments.quick else STARTS
-    table = Table("start", "friction", "mass in kg", "errors", "intervals cover", "iterations", "CPU s", "verdict")
+    table = Table("start", "friction", "mass in kg", "errors", "intervals cover", "iterations", "CPU s", "status")
     fits = [fitted(data, start) for start in starts]
     for start, fit in zip(starts, fits, strict=True):
         found = {e.path: e for e in fit.estimates}
@@ -90,7 +91,7 @@ def main() -> None:
             ", ".join("yes" if e.low <= true <= e.high else "no" for e, true in pair),
             str(len(fit.solution.history)),
             f"{fit.solution.solve_seconds:.2f}",
-            fit.verdict.kind,
+            fit.status,
         )
     console = Console(width=150)
     console.print(f"truth: friction {truth[0]}, mass {truth[1]} kg")

@@ -1,8 +1,8 @@
-"""Repeats simulate-and-fit on three machines, prints coverages and draws them.
+"""Coverage of 95 % regions over repeated simulations and fits of three machines.
 
-`python -m experiments.calibration [--repeats 200] [--out FOLDER]`. True parameters differ by some ten per cent from
-repeat to repeat, and so do the noise and the start of the fit relative to the truth. Every repeat is kept in FOLDER as
-it ends: the same command goes on after the last one.
+`python -m experiments.calibration [--repeats 200] [--out FOLDER]`. True parameters vary by about ten percent between
+repeats, and so do the noise and the start of the fit relative to the truth. Every repeat is saved in FOLDER: the same
+command resumes after the last one.
 """
 
 import argparse
@@ -16,22 +16,22 @@ from rich.console import Console
 
 from experiments.calibration.machines import MACHINES, Machine
 from experiments.recorded import show
-from truesim.cli.calibrate import WORDS
+from truesim.cli.coverage import COVERAGE_CAPTION
 from truesim.cli.progress import Counting
-from truesim.identify.fit import solve_problem
-from truesim.identify.journal import Journal, fingerprint
-from truesim.identify.posterior import Calibration
-from truesim.identify.posterior.calibration import QUICK, SCHEMA, calibrated
-from truesim.report.pictures import Picture, write_pictures
+from truesim.core.persistence.journal import Journal, fingerprint
+from truesim.identification.posterior import Calibration
+from truesim.identification.posterior.calibration import CALIBRATION_MIXTURE, CALIBRATION_SCHEMA, calibrate
+from truesim.identification.solve.stages import solve_problem
+from truesim.report.figures import PageFigure, write_figures
 from truesim.report.posterior_figures import calibration_figure
 
 KINDS = ("laplace", "mixture")
 VARIETY = 0.1
-"""Standard deviation of the true coordinates from repeat to repeat: of a value, or of its logarithm."""
+"""Standard deviation of the true coordinates between repeats: of a value, or of its logarithm."""
 SECONDS = 1.5
 """Length of each log [s]."""
 LEAST, MOST = 0.89, 0.99
-"""Coverages that are allowed to 95 % regions."""
+"""Accepted range of the coverage of 95 % regions."""
 
 
 def calibration(
@@ -40,22 +40,22 @@ def calibration(
     kinds: tuple[str, ...] = KINDS,
     *,
     journal: Path | None = None,
-    watch: Callable[[int, int], None] | None = None,
+    callback: Callable[[int, int], None] | None = None,
 ) -> dict[str, Calibration]:
-    """Calibrations of all kinds of posterior on one machine; repeats that the journal holds are not done again."""
+    """Calibrations of all kinds of posterior on one machine; repeats in the journal are not computed again."""
     solution = solve_problem(machine.problem(SECONDS))
     rng = np.random.default_rng(1)
     truths = solution.theta + VARIETY * rng.normal(size=(count, len(solution.theta)))
     truths = np.clip(truths, *solution.problem.parameters.bounds)
     if journal is None:
-        return calibrated(solution, kinds, truths, watch=watch)
-    said = fingerprint(machine.text, machine.free, machine.noise, SECONDS, kinds, QUICK)
-    with closing(Journal(journal, SCHEMA, said)) as book:
-        return calibrated(solution, kinds, truths, journal=book, watch=watch)
+        return calibrate(solution, kinds, truths, callback=callback)
+    said = fingerprint(machine.text, machine.free, machine.noise, SECONDS, kinds, CALIBRATION_MIXTURE)
+    with closing(Journal(journal, CALIBRATION_SCHEMA, said)) as book:
+        return calibrate(solution, kinds, truths, journal=book, callback=callback)
 
 
 def rows_of(name: str, found: dict[str, Calibration]) -> list[tuple[object, ...]]:
-    """What the table says of one machine."""
+    """Rows of the table for one machine."""
     rows = []
     for kind, calibration in found.items():
         joint = calibration.coverage()
@@ -67,28 +67,28 @@ def rows_of(name: str, found: dict[str, Calibration]) -> list[tuple[object, ...]
 
 
 def main() -> None:
-    """Calibrates all machines, prints and draws."""
+    """Calibrate all machines, print a table and write a page of figures."""
     parser = argparse.ArgumentParser(description="Coverage of posteriors on three machines.")
     parser.add_argument("--repeats", type=int, default=200)
-    parser.add_argument("--out", type=Path, default=Path("out/calibration"), help="Folder for repeats and pictures.")
+    parser.add_argument("--out", type=Path, default=Path("out/calibration"), help="Folder for repeats and figures.")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    rows, pictures = [], []
+    rows, figures = [], []
     for name, machine in MACHINES.items():
         journal = given.out / f"{name.split(',')[0]}.jsonl"
-        with Counting(Console(stderr=True), name) as watch:
-            found = calibration(machine, given.repeats, journal=journal, watch=watch)
+        with Counting(Console(stderr=True), name) as callback:
+            found = calibration(machine, given.repeats, journal=journal, callback=callback)
         rows += rows_of(name, found)
-        pictures.append(Picture(name.capitalize(), WORDS, calibration_figure(found)))
+        figures.append(PageFigure(name.capitalize(), COVERAGE_CAPTION, calibration_figure(found)))
     header = (
         "machine", "posterior", "repeats", "95 % region holds", "0.89 to 0.99", "95 % intervals hold",
         "p of uniform ranks",
     )  # fmt: skip
-    show("Coverage of the truth", header, rows)
-    page = write_pictures(
-        given.out / "index.html", "Calibration", f"{given.repeats} repeats of simulate-and-fit.", pictures
+    show("Coverage of the true values", header, rows)
+    page = write_figures(
+        given.out / "index.html", "Calibration", f"{given.repeats} repeats of simulate-and-fit.", figures
     )
-    print(f"\nPictures: {page}")
+    print(f"\nFigures: {page}")
 
 
 if __name__ == "__main__":

@@ -6,10 +6,11 @@ from collections.abc import Callable
 import mujoco
 import numpy as np
 
-from truesim.data import Log, command_columns, position_columns
-from truesim.formats import loads
-from truesim.identify.build import build
-from truesim.identify.problem import Problem
+from truesim.files.logs import Log
+from truesim.files.robots import loads
+from truesim.identification.problem.build import build
+from truesim.identification.problem.problem import Problem
+from truesim.physics.model.columns import command_columns, position_columns
 
 HEADER = '<mujoco><compiler angle="radian"/><option timestep="0.005" {}><flag contact="disable"/></option><worldbody>'
 PENDULUM = (
@@ -39,17 +40,17 @@ JOINT = (
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """A machine, how it is driven, and what is unknown of it."""
+    """A machine, its controls and its free parameters."""
 
     text: str
     control: Callable[[np.ndarray], np.ndarray]
     """Controls, as rows, at times [s]."""
     free: tuple[str, ...]
     noise: float
-    """Of positions [rad]."""
+    """Standard deviation of the noise of positions [rad]."""
 
     def problem(self, seconds: float, seed: int = 0) -> Problem:
-        """The problem of one recording."""
+        """The estimation problem of one recording."""
         return build(loads(self.text), [self.recorded(seconds, seed)], self.free)
 
     def recorded(self, seconds: float, seed: int) -> Log:

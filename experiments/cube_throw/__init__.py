@@ -1,1 +1,1 @@
-"""A cube thrown under rigid contact, matched by the compliant law."""
+"""A cube thrown under rigid contact, matched by compliant contact."""

@@ -1,8 +1,8 @@
 """A thrown cube: `python -m experiments.cube_throw [--network] [--quick] [--out DIR]`.
 
-Stiffness, damping and friction of compliant contact are found from a throw under rigid contact. The start is zero:
-the cube falls through the floor. Other throws show how far the numbers carry. With `--network`, a network in
-the place of friction is compared with laws of friction.
+Stiffness, damping and friction of compliant contact are identified from a throw under rigid contact. They start at
+zero, where the cube falls through the floor, and are tested on other throws. With `--network`, a network in place of
+the friction model is compared with analytic friction models.
 """
 
 import argparse
@@ -22,7 +22,7 @@ OTHERS = 5
 
 
 def tables(throw: Throw, found: Found, q: np.ndarray, v: np.ndarray) -> list[Table]:
-    """What was found, and mean position errors."""
+    """Tables of the estimates and of mean position errors."""
     numbers = Table(
         "", "stiffness, N/m^1.5", "damping, N s/m^2.5", "friction", "evaluations", title="compliant contact"
     )
@@ -36,35 +36,35 @@ def tables(throw: Throw, found: Found, q: np.ndarray, v: np.ndarray) -> list[Tab
 
 
 def picture(throw: Throw, found: Found, q: np.ndarray, v: np.ndarray, path: Path) -> None:
-    """Places over time, rigid and compliant."""
+    """Plot positions over time, rigid and compliant."""
     figure, time = go.Figure(), TIMESTEP * np.arange(1, STEPS + 1)
     rigid, compliant = throw.reference(q, v)[0], throw.places(found.numbers, q, v)
-    for k, (axis, colour) in enumerate(zip("xyz", ("steelblue", "firebrick", "seagreen"), strict=True)):
-        dotted = {"color": colour, "dash": "dot"}
-        figure.add_scatter(x=time, y=rigid[:, k], name=f"{axis}, rigid", line={"color": colour})
+    for k, (axis, color) in enumerate(zip("xyz", ("steelblue", "firebrick", "seagreen"), strict=True)):
+        dotted = {"color": color, "dash": "dot"}
+        figure.add_scatter(x=time, y=rigid[:, k], name=f"{axis}, rigid", line={"color": color})
         figure.add_scatter(x=time, y=compliant[:, k], name=f"{axis}, compliant", line=dotted)
     figure.update_layout(template="simple_white", xaxis_title="time [s]", yaxis_title="place [m]", title="Thrown cube")
     figure.write_html(path, include_plotlyjs=True)
 
 
 def main() -> None:
-    """Fits, prints and draws."""
+    """Fit, print tables and plot."""
     parser = argparse.ArgumentParser(prog="python -m experiments.cube_throw")
-    parser.add_argument("--quick", action="store_true", help="no picture; with --network a small search")
+    parser.add_argument("--quick", action="store_true", help="no plot; with --network a small problem")
     parser.add_argument("--network", action="store_true", help="friction by a network")
-    parser.add_argument("--out", type=Path, default=Path("cube_throw"), help="folder of the picture")
+    parser.add_argument("--out", type=Path, default=Path("cube_throw"), help="folder of the plot")
     arguments = parser.parse_args()
     if arguments.network:
-        with_network(arguments)
+        compare_network(arguments)
     else:
-        with_law(arguments)
+        fit_contact(arguments)
 
 
-def with_network(arguments: argparse.Namespace) -> None:
-    """Friction by laws and by a network."""
-    settings = network.SMALL if arguments.quick else network.Settings()
+def compare_network(arguments: argparse.Namespace) -> None:
+    """Compare friction models with a network."""
+    options = network.SMALL if arguments.quick else network.ComparisonOptions()
     with jax.enable_x64(True):
-        found = network.compared(settings)
+        found = network.compared(options)
     for table in network.tables(found):
         Console(width=140).print(table)
     if not arguments.quick:
@@ -72,8 +72,8 @@ def with_network(arguments: argparse.Namespace) -> None:
         network.picture(found, arguments.out / "network.html")
 
 
-def with_law(arguments: argparse.Namespace) -> None:
-    """Stiffness, damping and friction from zero."""
+def fit_contact(arguments: argparse.Namespace) -> None:
+    """Identify stiffness, damping and friction from zero."""
     console, throw = Console(width=120), Throw()
     q, v = thrown(*map(np.array, THROW))
     found = throw.fit(q, v)

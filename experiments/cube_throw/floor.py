@@ -1,8 +1,8 @@
-"""What no friction can repair: windows in which the friction of every contact in every step is free.
+"""Lower bound on the error of any friction model: the friction of every contact is free in every step.
 
-To the law's friction each contact adds its normal force times two numbers of its own, new in every step of the
-compliant model. Whatever a network gives at this port is some such numbers: with the same normal force, no network
-comes below the minimum that is looked for here. Derivatives of one step are chained, `X <- A X + B`.
+Each contact adds to the friction model's force its normal force times two free numbers, new in every step of the
+compliant model. Every output of a network at this port has this form: with the same normal force, no network can have
+a lower cost than the minimum found here. Derivatives of one step are chained, `X <- A X + B`.
 """
 
 import equinox as eqx
@@ -15,24 +15,25 @@ from experiments.cube_throw.scene import SUBSTEPS
 from experiments.cube_throw.windows import Windows
 from truesim import native
 from truesim.core.typing import Array, Float
-from truesim.simulate import Blueprint, Rule, State
+from truesim.physics.blueprint import Blueprint, Rule
+from truesim.physics.simulation import State
 
 FIRST = 1e-4
 """Damping of the first iteration."""
 
 
 class FreeFriction(eqx.Module):
-    """Shares of the normal forces, whatever the motion."""
+    """Friction as free fractions of the normal forces."""
 
     shares: Float[Array, "contacts 2"]
 
-    def __call__(self, normal: Float[Array, "contacts"]) -> Float[Array, "forces"]:
+    def __call__(self, normal: Float[Array, " contacts"]) -> Float[Array, " forces"]:
         """Forces along two tangents of every contact [N]."""
         return jnp.ravel(self.shares * normal[:, None])
 
 
 class FreeSteps:
-    """One step of a compliant cube with free friction, and its derivatives; all windows are lanes."""
+    """One step of a compliant cube with free friction, and its derivatives; windows are batch elements."""
 
     def __init__(self, family: Compliant, contacts: int = 8):
         free = FreeFriction(np.zeros((contacts, 2)))
@@ -58,7 +59,7 @@ class FreeSteps:
         count, steps = windows.motion.shape[:2]
         x, X, basis = np.hstack([windows.q, windows.v]), np.zeros((count, 13, u[0].size)), np.eye(13 + self.inputs)
         dx, du = (np.tile(b, (count, 1)) for b in (basis[:, :13], basis[:, 13:]))
-        motion, slopes = [], []
+        motion, derivatives = [], []
         for k in range(steps * SUBSTEPS):
             at = (np.repeat(a, len(basis), axis=0) for a in (x, u[:, k]))
             after, tangent = self._along(np.tile(numbers, (len(dx), 1)), *at, dx, du)
@@ -67,13 +68,13 @@ class FreeSteps:
             X[:, :, k * self.inputs : (k + 1) * self.inputs] += AB[:, :, 13:]
             if (k + 1) % SUBSTEPS == 0:
                 motion.append(x[:, :7])
-                slopes.append(X[:, :7])
-        return np.stack(motion, 1), np.concatenate(slopes, 1)
+                derivatives.append(X[:, :7])
+        return np.stack(motion, 1), np.concatenate(derivatives, 1)
 
     def floor(
-        self, numbers: Float[np.ndarray, "size"], windows: Windows, iterations: int = 20
+        self, numbers: Float[np.ndarray, " size"], windows: Windows, iterations: int = 20
     ) -> Float[np.ndarray, "windows steps 7"]:
-        """Configurations with the best friction of all: Levenberg-Marquardt in each window, from the law's friction."""
+        """Configurations with optimal friction: Levenberg-Marquardt in each window, started at the friction model's."""
         count, steps = windows.motion.shape[:2]
         u = np.zeros((count, steps * SUBSTEPS, self.inputs))
         move, cost, damping = np.zeros_like(u), np.full(count, np.inf), np.full(count, FIRST)
@@ -83,11 +84,11 @@ class FreeSteps:
             np.zeros((count, 7 * steps, u[0].size)),
         )
         for _ in range(iterations):
-            motion, slopes = self.motion(numbers, windows, u + move)
+            motion, derivatives = self.motion(numbers, windows, u + move)
             new = (motion - windows.motion).reshape(count, -1)
             better = np.sum(new**2, 1) / 2 < cost
             u[better] += move[better]
-            kept[better], r[better], J[better] = motion[better], new[better], slopes[better]
+            kept[better], r[better], J[better] = motion[better], new[better], derivatives[better]
             cost, damping = np.sum(r * r, 1) / 2, damping * np.where(better, 0.2, 4.0)
             among = J @ J.transpose(0, 2, 1) + damping[:, None, None] * np.eye(r.shape[1])
             move = -(J.transpose(0, 2, 1) @ np.linalg.solve(among, r[:, :, None])).reshape(u.shape)

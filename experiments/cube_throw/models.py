@@ -1,8 +1,8 @@
-"""Compliant cubes that are fitted side by side: analytic friction, and a network in its place.
+"""Compliant cubes that are compared: analytic friction, and a network in its place.
 
 All have the same normal force, `x^n max(k + d s, 0)`, whose three numbers are free. Analytic friction is one of the
-library's laws with its own numbers. The network replaces the port `contact.friction_force`; it reads slip, normal force
-and depth of one contact and serves all of them.
+library's friction models with its own parameters. The network replaces the port `contact.friction_force`; its inputs
+are slip, normal force and depth of one contact, and all contacts share it.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,12 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from experiments.cube_throw.scene import FRICTION, SUBSTEPS, TIMESTEP
-from truesim.contact import ContactCompliant
-from truesim.contact.friction_laws import STILL, AbstractFrictionLaw
 from truesim.core.typing import Array, Float
-from truesim.model.model import Model
-from truesim.simulate import MLP, Blueprint, Rule, Simulator
+from truesim.physics.blueprint import MLP, Blueprint, Rule
+from truesim.physics.contact import CompliantContact
+from truesim.physics.contact.models.friction_models import MIN_SLIP_SPEED, AbstractFrictionModel
+from truesim.physics.model.model import Model
+from truesim.physics.simulation import Simulator
 
 NORMAL = {"contact_stiffness": (2e4, 1e3, 1e7), "contact_damping": (2e4, 1e2, 1e8), "contact_exponent": (1.5, 1.0, 3.0)}
 """Start and bounds of the normal force's numbers [SI units]."""
@@ -34,7 +35,7 @@ HIDDEN, WIDEST = 4, 6.0
 
 
 class IsotropicFriction(eqx.Module):
-    """Friction against the slip, below a learned share of the normal force: it cannot create energy.
+    """Friction opposite to the slip, bounded by a learned fraction of the normal force, so that it is dissipative.
 
     `f = -c f_n tanh(s / s_0) slip / s` where a network gives the coefficient c and the speed s_0 as functions of slip
     speed s, normal force f_n and overlap; with all weights zero they are constants.
@@ -45,7 +46,7 @@ class IsotropicFriction(eqx.Module):
     def __call__(self, x: Float[Array, "4"]) -> Float[Array, "2"]:
         """Force along two tangents [N], from slip [m/s], normal force [N] and overlap [m]."""
         slip, normal, depth = x[:2], jnp.maximum(x[2], 0.0), jnp.maximum(x[3], 0.0)
-        speed = jnp.sqrt(slip @ slip + STILL**2)
+        speed = jnp.sqrt(slip @ slip + MIN_SLIP_SPEED**2)
         seen = jnp.stack([jnp.log1p(speed / SPEED), jnp.log1p(normal / FORCE), jnp.log1p(depth / DEPTH)])
         coefficient, knee = jnp.exp(self.net(seen))
         return -FRICTION * coefficient * normal * jnp.tanh(speed / (KNEE * knee)) / speed * slip
@@ -54,35 +55,35 @@ class IsotropicFriction(eqx.Module):
 class Compliant(NamedTuple):
     """A family of compliant cubes, one for each vector of numbers."""
 
-    simulator: Callable[[Float[Array, "size"]], Simulator]
-    start: Float[np.ndarray, "size"]
-    low: Float[np.ndarray, "size"]
-    high: Float[np.ndarray, "size"]
+    simulator: Callable[[Float[Array, " size"]], Simulator]
+    start: Float[np.ndarray, " size"]
+    low: Float[np.ndarray, " size"]
+    high: Float[np.ndarray, " size"]
     names: tuple[str, ...]
-    """Of the numbers that are searched on a logarithmic scale, which come first."""
+    """Names of the parameters with a logarithmic scale, which come first."""
 
 
-def analytic(model: Model, law: AbstractFrictionLaw) -> Compliant:
-    """Friction by a law: coefficient, transition speed, breakaway, and the law's own numbers."""
+def analytic(model: Model, friction: AbstractFrictionModel) -> Compliant:
+    """Analytic friction: coefficient, transition speed, breakaway, and the friction model's own parameters."""
     fields = {**NORMAL, **SLIDING}
-    own, law_of = ravel_pytree(law)
+    own, friction_of = ravel_pytree(friction)
     positive = np.array([*fields.values(), COEFFICIENT, *((x, x / 4, 4 * x) for x in np.asarray(own, float))])
-    bare = _bare(model, law)
+    bare = _bare(model, friction)
 
     def simulator(numbers: Array) -> Simulator:
         values = jnp.exp(numbers)
         n = len(fields)
-        friction = jnp.asarray(model.geoms.friction).at[:, 0].set(values[n])
-        changed = eqx.tree_at(lambda m: m.geoms.friction, _with(model, fields, values[:n]), friction)
-        contact = eqx.tree_at(lambda c: c.friction_law, bare.contact, law_of(values[n + 1 :]))
+        coefficients = jnp.asarray(model.geoms.friction).at[:, 0].set(values[n])
+        changed = eqx.tree_at(lambda m: m.geoms.friction, _with(model, fields, values[:n]), coefficients)
+        contact = eqx.tree_at(lambda c: c.friction_model, bare.contact, friction_of(values[n + 1 :]))
         return eqx.tree_at(lambda s: (s.model, s.contact), bare, (changed, contact))
 
-    names = (*fields, "friction", *(f"{type(law).__name__} {k + 1}" for k in range(len(own))))
+    names = (*fields, "friction", *(f"{type(friction).__name__} {k + 1}" for k in range(len(own))))
     return Compliant(simulator, *np.log(positive).T, names)
 
 
 def learned(model: Model, seed: int = 0) -> Compliant:
-    """Friction by a network with one hidden layer that says nothing yet: Coulomb's friction."""
+    """Friction by a network with one hidden layer whose output is initially zero: Coulomb friction."""
     network = IsotropicFriction(MLP([HIDDEN], seed=seed).make(len(INPUTS), 2, silent=True))
     bare = _bare(model).augmented(Blueprint([Rule("contact.friction_force", INPUTS, network, mode="replace")]))
     weights = np.asarray(bare.learned.weights(0), float)
@@ -97,8 +98,8 @@ def learned(model: Model, seed: int = 0) -> Compliant:
     return Compliant(simulator, *bounds, tuple(NORMAL))
 
 
-def as_network(model: Model, numbers: Float[np.ndarray, "6"], seed: int) -> Float[np.ndarray, "size"]:
-    """Numbers of a network that says what Brown's law with these numbers does, but for its breakaway."""
+def as_network(model: Model, numbers: Float[np.ndarray, "6"], seed: int) -> Float[np.ndarray, " size"]:
+    """Parameters of a network that reproduces Brown's model with these parameters, without breakaway."""
     start = learned(model, seed).start.copy()
     transition, _, coefficient = np.exp(numbers[len(NORMAL) :])
     start[: len(NORMAL)] = numbers[: len(NORMAL)]
@@ -106,11 +107,12 @@ def as_network(model: Model, numbers: Float[np.ndarray, "6"], seed: int) -> Floa
     return start
 
 
-def _bare(model: Model, law: AbstractFrictionLaw | None = None) -> Simulator:
-    return Simulator.of(model, contact=ContactCompliant.of(model, friction_law=law), timestep=TIMESTEP / SUBSTEPS)
+def _bare(model: Model, friction: AbstractFrictionModel | None = None) -> Simulator:
+    contact = CompliantContact.of(model, friction_model=friction)
+    return Simulator.of(model, contact=contact, timestep=TIMESTEP / SUBSTEPS)
 
 
-def _with(model: Model, fields: dict, values: Float[Array, "fields"]) -> Model:
+def _with(model: Model, fields: dict, values: Float[Array, " fields"]) -> Model:
     """The same numbers for all geoms."""
     everywhere = tuple(jnp.full(len(model.geoms.names), value) for value in values)
     return eqx.tree_at(lambda m: tuple(getattr(m.geoms, name) for name in fields), model, everywhere)

@@ -1,7 +1,7 @@
-"""Friction by a network against friction by laws, at the same budget; and what no friction could repair.
+"""Friction by a network compared with analytic friction models, at equal cost, and a lower bound on the error.
 
-All are searched by basin hopping on short windows that begin at states of the reference. The network begins where
-Brown's law came to, but for the breakaway. Errors are those on throws that none has seen.
+All are optimized by basin hopping on short windows that start at states of the reference. The network starts at the
+estimates of Brown's model, without breakaway. Errors are those on held-out throws.
 """
 
 import dataclasses
@@ -16,45 +16,45 @@ from experiments.cube_throw.models import Compliant, analytic, as_network, learn
 from experiments.cube_throw.scene import THROW, other_throws, rigid_motion, scene, thrown
 from experiments.cube_throw.windows import Follower, Shooting, Windows
 from truesim import native
-from truesim.contact import AnderssonFriction, BrownFriction
 from truesim.core.typing import Float
-from truesim.identify.search import Hopping, Tolerance, hop
-from truesim.model.model import Model
+from truesim.optimize import BasinHoppingOptions, LevenbergMarquardtOptions, basin_hopping
+from truesim.physics.contact import AnderssonFriction, BrownFriction
+from truesim.physics.model.model import Model
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
-    """How much is searched, on what."""
+class ComparisonOptions:
+    """Options of the comparison."""
 
     trained: int = 6
-    """Throws; as many more and two are held out."""
+    """Number of training throws; as many and two more are held out."""
     length: int = 15
-    """Steps of a window."""
+    """Number of steps of a window."""
     begins: range = range(0, 121, 8)
-    """Steps of a throw after which windows begin; after 1.2 s all cubes lie."""
+    """Steps of a throw at which windows start; after 1.2 s all cubes are at rest."""
     chains: int = 2
     solves: int = 4
-    """Of the network; a law has as many more as it has fewer numbers."""
+    """Number of solves of the network; friction models get more in proportion to their fewer parameters."""
     iterations: int = 25
-    """Of a solve, at most."""
+    """Largest number of iterations of a solve."""
     floor: int = 25
-    """Iterations on the friction that is free in every step."""
+    """Number of iterations on the friction that is free in every step."""
 
 
-SMALL = Settings(trained=2, length=10, begins=range(24, 96, 12), solves=2, iterations=6, floor=5)
-"""Shows that all parts run; its figures say little."""
+SMALL = ComparisonOptions(trained=2, length=10, begins=range(24, 96, 12), solves=2, iterations=6, floor=5)
+"""A small problem for tests; its results are not meaningful."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Contender:
-    """One family of cubes, fitted."""
+    """Fit of one family of cubes."""
 
     name: str
-    numbers: Float[np.ndarray, "size"]
+    numbers: Float[np.ndarray, " size"]
     cost: float
-    """On the windows of training."""
+    """Cost on the training windows."""
     steps: int
-    """Simulated steps, with a derivative each, that the search took."""
+    """Number of simulated steps with derivatives."""
     windows: Float[np.ndarray, "windows steps 7"]
     """Motion over held-out windows."""
     throws: Float[np.ndarray, "throws steps 7"]
@@ -63,53 +63,53 @@ class Contender:
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """What was found."""
+    """Results of the comparison."""
 
     contenders: list[Contender]
-    """Laws, then the network."""
+    """Friction models, then the network."""
     windows: Windows
-    """Held out."""
+    """Held-out windows."""
     throws: Windows
     floors: dict[str, Float[np.ndarray, "windows steps 7"]]
-    """Held-out windows with free friction, by whose normal force it is."""
+    """Held-out windows with free friction, by the fit that gives the normal force."""
 
     @property
-    def best_law(self) -> Contender:
-        """The law that fits windows of training best."""
+    def best_model(self) -> Contender:
+        """The friction model with the lowest training cost."""
         return min(self.contenders[:-1], key=lambda c: c.cost)
 
 
-def compared(settings: Settings) -> Comparison:
-    """Fits everything, in 64-bit mode."""
+def compared(options: ComparisonOptions) -> Comparison:
+    """Run the comparison; call in 64-bit mode."""
     model = scene()
-    (training, _), (windows, throws) = referred(model, settings)
-    laws = {"Brown": analytic(model, BrownFriction()), "Andersson": analytic(model, AnderssonFriction.of())}
+    (training, _), (windows, throws) = referred(model, options)
+    models = {"Brown": analytic(model, BrownFriction()), "Andersson": analytic(model, AnderssonFriction.of())}
     network = learned(model)
     found = []
-    for name, family in laws.items():
-        solves = round(settings.solves * len(network.start) / len(family.start))
-        found.append(_fitted(name, family, (training, windows, throws), dataclasses.replace(settings, solves=solves)))
+    for name, family in models.items():
+        solves = round(options.solves * len(network.start) / len(family.start))
+        found.append(_fitted(name, family, (training, windows, throws), dataclasses.replace(options, solves=solves)))
     best = min(found, key=lambda c: c.cost)
-    starts = np.stack([as_network(model, found[0].numbers, seed) for seed in range(settings.chains)])
-    found.append(_fitted("network", network, (training, windows, throws), settings, starts))
-    free, n = FreeSteps(laws["Brown"]), 3
+    starts = np.stack([as_network(model, found[0].numbers, seed) for seed in range(options.chains)])
+    found.append(_fitted("network", network, (training, windows, throws), options, starts))
+    free, n = FreeSteps(models["Brown"]), 3
     floors = {
-        c.name: free.floor(np.concatenate([c.numbers[:n], found[0].numbers[n:]]), windows, settings.floor)
+        c.name: free.floor(np.concatenate([c.numbers[:n], found[0].numbers[n:]]), windows, options.floor)
         for c in (best, found[-1])
     }
     return Comparison(found, windows, throws, floors)
 
 
-def referred(model: Model, settings: Settings) -> list[tuple[Windows, Windows]]:
-    """Windows and whole throws of the rigid cube: to train on, and held out."""
+def referred(model: Model, options: ComparisonOptions) -> list[tuple[Windows, Windows]]:
+    """Windows and whole throws of the rigid cube: training and held out."""
     first = thrown(*map(np.array, THROW))
     rigid = native.compile(lambda q, v: rigid_motion(model, q, v), *first)
-    q, v = map(np.stack, zip(first, *other_throws(2 * settings.trained + 1), strict=True))
+    q, v = map(np.stack, zip(first, *other_throws(2 * options.trained + 1), strict=True))
     motion, velocities = rigid(q, v)
     parts = []
-    for part in (slice(settings.trained), slice(settings.trained, None)):
+    for part in (slice(options.trained), slice(options.trained, None)):
         throws = Windows(q[part], v[part], motion[part])
-        parts.append((Windows.of(throws, velocities[part], settings.begins, settings.length), throws))
+        parts.append((Windows.of(throws, velocities[part], options.begins, options.length), throws))
     return parts
 
 
@@ -117,21 +117,23 @@ def _fitted(
     name: str,
     family: Compliant,
     references: tuple[Windows, Windows, Windows],
-    settings: Settings,
+    options: ComparisonOptions,
     starts: Float[np.ndarray, "chains size"] | None = None,
 ) -> Contender:
     training, windows, throws = references
     objective = Shooting(family, training)
-    tolerance = Tolerance(fall=1e-4, step=1e-6, iterations=settings.iterations)
-    starts = np.tile(family.start, (settings.chains, 1)) if starts is None else starts
-    search = hop(objective, Hopping(settings.chains, tolerance=tolerance, solves=settings.solves), starts=starts)
+    tolerance = LevenbergMarquardtOptions(ftol=1e-4, xtol=1e-6, iterations=options.iterations)
+    starts = np.tile(family.start, (options.chains, 1)) if starts is None else starts
+    search = basin_hopping(
+        objective, BasinHoppingOptions(options.chains, solve=tolerance, solves=options.solves), starts=starts
+    )
     numbers, steps = search.best.theta, search.evaluations * objective.steps
     motions = [Follower(family, w.motion.shape[1])(numbers, w) for w in (windows, throws)]
     return Contender(name, numbers, search.best.cost, steps, *motions)
 
 
-def distances(motion: Float[np.ndarray, "windows steps 7"], reference: Windows) -> Float[np.ndarray, "windows"]:
-    """Mean distance of places from the reference's in each window [m]."""
+def distances(motion: Float[np.ndarray, "windows steps 7"], reference: Windows) -> Float[np.ndarray, " windows"]:
+    """Mean distance of positions from the reference in each window [m]."""
     return np.linalg.norm((motion - reference.motion)[:, :, :3], axis=2).mean(axis=1)
 
 
@@ -155,15 +157,15 @@ def tables(found: Comparison) -> list[Table]:
     table.title = (
         f"held-out throws ({len(found.throws.q)}, {len(found.windows.q)} windows): mean distance from the rigid cube"
     )
-    law, network = found.best_law, found.contenders[-1]
+    best, network = found.best_model, found.contenders[-1]
     ratios = Table(
-        "against the best law", "windows", "3 s", "any friction, windows", title="how many times smaller the error is"
+        "compared with the best model", "windows", "3 s", "any friction, windows", title="reduction of the error"
     )
     lowest = min(distances(m, found.windows).mean() for m in found.floors.values())
-    of_law = distances(law.windows, found.windows).mean(), distances(law.throws, found.throws).mean()
+    of_best = distances(best.windows, found.windows).mean(), distances(best.throws, found.throws).mean()
     of_network = distances(network.windows, found.windows).mean(), distances(network.throws, found.throws).mean()
     ratios.add_row(
-        law.name, *(f"{a / b:.2f}" for a, b in zip(of_law, of_network, strict=True)), f"{of_law[0] / lowest:.2f}"
+        best.name, *(f"{a / b:.2f}" for a, b in zip(of_best, of_network, strict=True)), f"{of_best[0] / lowest:.2f}"
     )
     return [table, ratios]
 
@@ -176,15 +178,15 @@ def _split(motion: Float[np.ndarray, "windows steps 7"], reference: Windows) -> 
 
 
 def picture(found: Comparison, path: Path) -> None:
-    """Error along the floor and in height over the time since a window began."""
-    law, network = found.best_law, found.contenders[-1]
-    shown = {f"{law.name}'s law": law.windows, "network": network.windows, "free friction": found.floors[law.name]}
+    """Plot the errors along the floor and in height over the time since the start of a window."""
+    best, network = found.best_model, found.contenders[-1]
+    shown = {f"{best.name}'s model": best.windows, "network": network.windows, "free friction": found.floors[best.name]}
     time, figure = 10.0 * np.arange(1, found.windows.motion.shape[1] + 1), go.Figure()
-    for (name, motion), colour in zip(shown.items(), ("steelblue", "firebrick", "seagreen"), strict=True):
+    for (name, motion), color in zip(shown.items(), ("steelblue", "firebrick", "seagreen"), strict=True):
         off = 1e3 * (motion - found.windows.motion)[:, :, :3]
         along, height = np.linalg.norm(off[:, :, :2], axis=2).mean(0), np.abs(off[:, :, 2]).mean(0)
-        figure.add_scatter(x=time, y=height, name=f"{name}, height", line={"color": colour})
-        figure.add_scatter(x=time, y=along, name=f"{name}, along the floor", line={"color": colour, "dash": "dot"})
+        figure.add_scatter(x=time, y=height, name=f"{name}, height", line={"color": color})
+        figure.add_scatter(x=time, y=along, name=f"{name}, along the floor", line={"color": color, "dash": "dot"})
     figure.update_layout(
         template="simple_white",
         title="Thrown cube: distance from the rigid one, held-out windows",

@@ -1,7 +1,7 @@
 """The thrown cube of tiny-differentiable-simulator's `neural_contact`: eight balls at the corners of a 10 kg body.
 
-The reference is rigid contact (friction 0.5, no bounce) over 3 s in steps of 10 ms. The model that is to follow it has
-compliant contact; its numbers, and its law of friction with whatever numbers that has, are one pytree.
+The reference is rigid contact (friction 0.5, no bounce) over 3 s in steps of 10 ms. The model that is fitted to it has
+compliant contact; its parameters, with those of its friction model, are one pytree.
 """
 
 from typing import NamedTuple
@@ -11,31 +11,31 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from truesim.contact import ContactComplementarity, ContactCompliant
-from truesim.contact.friction_laws import AbstractFrictionLaw
 from truesim.core.typing import Array, Float
-from truesim.formats.load import loads
-from truesim.model.model import Model
-from truesim.simulate import Simulator, State, rollout
-from truesim.spatial.rotation import quaternion_product
+from truesim.files.robots.load import loads
+from truesim.math.spatial.rotation import quaternion_product
+from truesim.physics.contact import CompliantContact, RigidContact
+from truesim.physics.contact.models.friction_models import AbstractFrictionModel
+from truesim.physics.model.model import Model
+from truesim.physics.simulation import Simulator, State, rollout
 
 TIMESTEP, STEPS, SUBSTEPS = 0.01, 300, 5
-"""Of the reference [s], and steps of the compliant model in each."""
+"""Time step [s] and number of steps of the reference, and steps of the compliant model in each."""
 FRICTION = 0.5
 THROW = ((0.8, 1.1, 0.9), (0.0, 0.0, 1.2), (0.7, 5.0, 0.0))
 """Roll, pitch and yaw [rad], place [m] and velocity [m/s]."""
 
 
 class Contact(NamedTuple):
-    """What the compliant model has to find."""
+    """Parameters of compliant contact that are identified."""
 
     stiffness: Float[Array, ""]
     """[1e4 N/m^1.5]"""
     damping: Float[Array, ""]
     """[1e4 N s/m^2.5]"""
     friction: Float[Array, ""]
-    law: AbstractFrictionLaw
-    """Its own numbers, if it has any, are found too."""
+    friction_model: AbstractFrictionModel
+    """Its own parameters, if any, are identified too."""
 
 
 def scene() -> Model:
@@ -71,12 +71,12 @@ def other_throws(count: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def rigid_motion(model: Model, q: Float[Array, "7"], v: Float[Array, "6"]) -> tuple[Array, Array]:
     """Configurations and velocities after every step of the reference."""
-    simulator = Simulator.of(model, contact=ContactComplementarity.of(model))
+    simulator = Simulator.of(model, contact=RigidContact.of(model))
     return rollout(simulator, State(q, v, jnp.zeros(())), jnp.zeros((STEPS, 0)), keep=lambda s, _: (s.q, s.v))[1]
 
 
 def compliant_motion(model: Model, contact: Contact, q: Float[Array, "7"], v: Float[Array, "6"]) -> tuple[Array, Array]:
-    """The same of the compliant model."""
+    """Configurations and velocities of the compliant model after every step of the reference."""
     everywhere = jnp.ones(len(model.geoms.names))
     numbers = (
         1e4 * contact.stiffness * everywhere,
@@ -86,8 +86,8 @@ def compliant_motion(model: Model, contact: Contact, q: Float[Array, "7"], v: Fl
     changed = eqx.tree_at(
         lambda m: (m.geoms.contact_stiffness, m.geoms.contact_damping, m.geoms.friction), model, numbers
     )
-    law = ContactCompliant.of(model, friction_law=contact.law)
-    simulator = Simulator.of(changed, contact=law, timestep=TIMESTEP / SUBSTEPS)
+    compliant = CompliantContact.of(model, friction_model=contact.friction_model)
+    simulator = Simulator.of(changed, contact=compliant, timestep=TIMESTEP / SUBSTEPS)
     constants = simulator.constants()
 
     def advance(state: State, _: None) -> tuple[State, tuple[Array, Array]]:

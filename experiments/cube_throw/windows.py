@@ -1,4 +1,4 @@
-"""Windows of rigid throws as a least-squares problem: each begins at a state of the reference."""
+"""Windows of rigid throws as a least-squares problem: each starts at a state of the reference."""
 
 from typing import NamedTuple
 
@@ -10,18 +10,18 @@ from experiments.cube_throw.models import Compliant
 from experiments.cube_throw.scene import SUBSTEPS
 from truesim import native
 from truesim.core.typing import Array, Float
-from truesim.identify.search import AbstractLeastSquares, Box, Equations
-from truesim.simulate import Simulator, State
+from truesim.optimize import AbstractLeastSquares, Equations, SearchSpace
+from truesim.physics.simulation import Simulator, State
 
 REACH = 1.0
-"""How far a hop begins from the best of its chain, about: in logarithms of numbers and in weights."""
+"""Typical distance of a hop from the best point of its chain, in logarithms of parameters and in weights."""
 
 
 class Windows(NamedTuple):
-    """Stretches of equal length."""
+    """Segments of equal length."""
 
     q: Float[np.ndarray, "windows 7"]
-    """Configuration in which each begins."""
+    """Initial configuration of each window."""
     v: Float[np.ndarray, "windows 6"]
     motion: Float[np.ndarray, "windows steps 7"]
     """Configurations after each step that follows."""
@@ -50,7 +50,7 @@ def motion(simulator: Simulator, q: Float[Array, "7"], v: Float[Array, "6"], ste
 
 
 class Follower:
-    """Motions of a family's cubes; windows are lanes."""
+    """Motions of a family's cubes; windows are batch elements."""
 
     def __init__(self, family: Compliant, steps: int):
         def move(numbers: Array, q: Array, v: Array) -> Array:
@@ -59,17 +59,17 @@ class Follower:
         with jax.enable_x64(True):
             self._move = native.compile(move, family.start, np.zeros(7), np.zeros(6))
 
-    def __call__(self, numbers: Float[np.ndarray, "size"], windows: Windows) -> Float[np.ndarray, "windows steps 7"]:
+    def __call__(self, numbers: Float[np.ndarray, " size"], windows: Windows) -> Float[np.ndarray, "windows steps 7"]:
         """Configurations after every step."""
         return self._move(np.tile(numbers, (len(windows.q), 1)), windows.q, windows.v)
 
 
 class Shooting(AbstractLeastSquares):
-    """Squares of differences of configurations; a lane is one direction of a candidate in a window."""
+    """Squared differences of configurations; a batch element is one direction of a candidate in a window."""
 
     def __init__(self, family: Compliant, windows: Windows):
         self.windows, self.threads = windows, 1
-        self.box = Box(family.low, family.high, family.start, REACH)
+        self.space = SearchSpace(family.low, family.high, family.start, REACH)
         count, steps = windows.motion.shape[:2]
         self.steps = count * steps * SUBSTEPS * len(family.start)
 
@@ -80,7 +80,7 @@ class Shooting(AbstractLeastSquares):
         with jax.enable_x64(True):
             self._along = native.compile(along, family.start, family.start, windows.q[0], windows.v[0])
 
-    def costs(self, theta: Float[np.ndarray, "batch size"]) -> Float[np.ndarray, "batch"]:
+    def costs(self, theta: Float[np.ndarray, "batch size"]) -> Float[np.ndarray, " batch"]:
         """Half the sum of squares over the number of windows, of every candidate."""
         return self.equations(theta).cost
 
@@ -88,11 +88,11 @@ class Shooting(AbstractLeastSquares):
         """Cost and normal equations of every candidate."""
         return Equations(*map(np.stack, zip(*(self._equations(x) for x in theta), strict=True)))
 
-    def _equations(self, numbers: Float[np.ndarray, "size"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _equations(self, numbers: Float[np.ndarray, " size"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         size, count = len(numbers), len(self.windows.q)
         q, v = (np.tile(x, (size, 1)) for x in self.windows[:2])
         directions = np.repeat(np.eye(size), count, axis=0)
-        moved, slopes = self._along(np.tile(numbers, (size * count, 1)), directions, q, v)
+        moved, tangents = self._along(np.tile(numbers, (size * count, 1)), directions, q, v)
         r = (moved[:count] - self.windows.motion).ravel() / np.sqrt(count)
-        J = slopes.reshape(size, -1).T / np.sqrt(count)
+        J = tangents.reshape(size, -1).T / np.sqrt(count)
         return np.array(r @ r / 2), J.T @ r, J.T @ J

@@ -1,1 +1,1 @@
-"""A cube thrown on a table: contact parameters from real tosses, beside MuJoCo's."""
+"""Contact parameters from real tosses of a cube, compared with MuJoCo."""

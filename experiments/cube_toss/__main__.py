@@ -1,7 +1,7 @@
 """Real tosses of a cube: `python -m experiments.cube_toss [--quick] [--evaluations N] [--out DIR]`.
 
-Both simulators are tuned by CMA-ES on 80 tosses, with the same number of candidates and of steps, and then predict 40
-others from their first six frames. The last row gives MuJoCo the table and the cube as our fit found them.
+Both simulators are fitted by CMA-ES to 80 tosses, with the same number of candidates and of steps, and then predict 40
+others from their first six frames. In the last row, MuJoCo has the poses of table and cube that our fit found.
 """
 
 import argparse
@@ -14,23 +14,12 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.cube_toss import ours, peer
-from experiments.cube_toss.search import Values, search
+from experiments.cube_toss.fit import fit_ours, fit_peer
+from experiments.cube_toss.search import Values
 from experiments.cube_toss.tosses import RATE, Tosses, read_tosses
 from experiments.recorded import folder
 
 TRAIN = 80
-
-
-def fit_ours(simulator: ours.Ours, tosses: Tosses, evaluations: int, seed: int = 0) -> Values:
-    """Our numbers."""
-    losses = lambda candidates: [tosses.loss(s) for s in simulator(candidates, tosses)]  # noqa: E731
-    return search(ours.NUMBERS, losses, evaluations, seed)[0]
-
-
-def fit_peer(simulator: peer.MuJoCo, tosses: Tosses, evaluations: int, seed: int = 0) -> Values:
-    """MuJoCo's numbers."""
-    losses = lambda candidates: [tosses.loss(simulator(c, tosses)) for c in candidates]  # noqa: E731
-    return search(peer.NUMBERS, losses, evaluations, seed)[0]
 
 
 def row(name: str, simulated: np.ndarray, tosses: Tosses, numbers: Values, train: int) -> list[str]:
@@ -43,18 +32,18 @@ def row(name: str, simulated: np.ndarray, tosses: Tosses, numbers: Values, train
 
 
 def picture(simulations: dict[str, np.ndarray], tosses: Tosses, train: int, path: Path) -> None:
-    """Held-out errors of every toss, best to worst, and the height of one of them over time."""
+    """Plot sorted held-out errors of all tosses, and the height of one toss over time."""
     figure = make_subplots(1, 3, subplot_titles=("position error, mm", "rotation error, rad", "height of one toss, m"))
     held = tosses[slice(train, None)]
     time_ = np.arange(held.lengths[0]) / RATE
     for k, (name, simulated) in enumerate(simulations.items()):
-        colour = ("steelblue", "firebrick", "darkorange")[k]
+        color = ("steelblue", "firebrick", "darkorange")[k]
         apart, turned = held.errors(simulated[train:])
         for column, values in ((1, 1000 * np.sort(apart)), (2, np.sort(turned))):
-            line = {"color": colour}
+            line = {"color": color}
             figure.add_scatter(y=values, line=line, name=name, showlegend=column == 1, row=1, col=column)
         height = simulated[train, : held.lengths[0], 2]
-        figure.add_scatter(x=time_, y=height, line={"color": colour}, showlegend=False, row=1, col=3)
+        figure.add_scatter(x=time_, y=height, line={"color": color}, showlegend=False, row=1, col=3)
     recorded = held.frames[0, : held.lengths[0], 2]
     figure.add_scatter(x=time_, y=recorded, line={"color": "black", "dash": "dot"}, name="recorded", row=1, col=3)
     figure.update_xaxes(title="held-out tosses, sorted", row=1, col=1)
@@ -63,12 +52,12 @@ def picture(simulations: dict[str, np.ndarray], tosses: Tosses, train: int, path
 
 
 def main() -> None:
-    """Tunes both, prints and draws."""
+    """Fit both simulators, print a table and plot."""
     parser = argparse.ArgumentParser(prog="python -m experiments.cube_toss")
-    parser.add_argument("--quick", action="store_true", help="few tosses, few candidates, no picture")
+    parser.add_argument("--quick", action="store_true", help="few tosses, few candidates, no plot")
     parser.add_argument("--evaluations", type=int, default=600, help="candidates for each simulator")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("cube_toss"), help="folder of the picture")
+    parser.add_argument("--out", type=Path, default=Path("cube_toss"), help="folder of the plot")
     arguments = parser.parse_args()
     data = folder("cube_toss")
     tosses, rig, train, count = read_tosses(data), data / "rig.xml", TRAIN, arguments.evaluations

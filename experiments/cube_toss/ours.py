@@ -1,4 +1,4 @@
-"""The cube in truesim: rigid contact with restitution, every toss and every candidate a lane of one kernel."""
+"""The cube in truesim: rigid contact with restitution; all tosses and candidates are one batch of a kernel."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,22 +11,22 @@ import numpy as np
 from experiments.cube_toss.search import Number, Values
 from experiments.cube_toss.tosses import GRAVITY, RATE, Tosses
 from truesim import native
-from truesim.contact import ContactComplementarity
 from truesim.core.typing import Array, Float
-from truesim.formats import load
-from truesim.model import paths
-from truesim.model.model import Model
-from truesim.simulate import Simulator, State
-from truesim.spatial.rotation import quaternion_exp
+from truesim.files.robots import load
+from truesim.math.spatial.rotation import quaternion_exp
+from truesim.physics.contact import RigidContact
+from truesim.physics.model import paths
+from truesim.physics.model.model import Model
+from truesim.physics.simulation import Simulator, State
 
 SUBSTEPS = 3
-"""Steps of the simulator from frame to frame."""
+"""Number of simulation steps per frame."""
 CONTACT = (
     Number("friction", 0.17, 0.03, 0.05, 0.5),
     Number("restitution", 0.1, 0.08, 0.0, 0.6),
     Number("half side", 0.0512, 4e-4, 0.0495, 0.0525),
     Number("rounding", 1.5e-3, 1e-3, 1e-5, 6e-3),
-    Number("barrier", 1e-4, 2.0, 1e-7, 2e-2, ratio=True),
+    Number("smoothing", 1e-4, 2.0, 1e-7, 2e-2, ratio=True),
 )
 """Numbers of contact; edges are rounded by the margin of a smaller box."""
 PLACES = (
@@ -36,7 +36,7 @@ PLACES = (
     *(Number(f"cube shift {k}", 0.0, 3e-4, -3e-3, 3e-3) for k in "xyz"),
     Number("inertia", 1.0, 0.05, 0.75, 1.35, ratio=True),
 )
-"""How the table lies, how the cube lies in the frame that was tracked, and its inertia over the file's."""
+"""Pose of the table, pose of the cube in the tracked frame, and inertia relative to the file."""
 NUMBERS = (*CONTACT, *PLACES)
 
 
@@ -46,7 +46,7 @@ class Ours:
     def __init__(self, rig: Path, frames: int):
         model = load(rig)
         model = paths.write(model, "gravity", np.array([0.0, 0.0, -GRAVITY]))
-        contact = ContactComplementarity.of(model, bounces=True)
+        contact = RigidContact.of(model, bounces=True)
 
         def run(numbers: Array, q: Array, v: Array) -> Array:
             simulator = _simulator(model, contact, numbers)
@@ -62,14 +62,14 @@ class Ours:
             self.kernel = native.compile(run, np.zeros(len(NUMBERS)), np.zeros(7), np.zeros(6))
 
     def __call__(self, candidates: Sequence[Values], tosses: Tosses) -> Float[np.ndarray, "candidates tosses frames 7"]:
-        """Every toss with every candidate; numbers that a candidate does not name stay at their start."""
+        """Simulate every toss with every candidate; numbers that a candidate does not name keep their start."""
         numbers = np.array([[c.get(n.name, n.start) for n in NUMBERS] for c in candidates])
-        lanes = np.repeat(numbers, len(tosses), axis=0)
+        batch = np.repeat(numbers, len(tosses), axis=0)
         states = (np.tile(x, (len(candidates), 1)) for x in (tosses.q, tosses.v))
-        return self.kernel(lanes, *states).reshape(len(candidates), *tosses.frames.shape)
+        return self.kernel(batch, *states).reshape(len(candidates), *tosses.frames.shape)
 
 
-def _simulator(model: Model, contact: ContactComplementarity, numbers: Float[Array, "numbers"]) -> Simulator:
+def _simulator(model: Model, contact: RigidContact, numbers: Float[Array, " numbers"]) -> Simulator:
     named = {n.name: numbers[k] for k, n in enumerate(NUMBERS)}
 
     def three(what: str) -> Array:
@@ -90,6 +90,6 @@ def _simulator(model: Model, contact: ContactComplementarity, numbers: Float[Arr
         model = paths.write(model, path, value)
     return Simulator.of(
         model,
-        contact=eqx.tree_at(lambda c: c.barrier, contact, named["barrier"]),
+        contact=eqx.tree_at(lambda c: c.smoothing, contact, named["smoothing"]),
         timestep=1 / RATE / SUBSTEPS,
     )

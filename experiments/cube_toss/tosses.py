@@ -1,4 +1,4 @@
-"""Recorded tosses: frames, states at their first frame, and how far a simulation departs from them."""
+"""Recorded tosses: frames, initial states, and errors of simulations."""
 
 import dataclasses
 from pathlib import Path
@@ -6,22 +6,22 @@ from pathlib import Path
 import numpy as np
 
 from truesim.core.typing import Bool, Float
-from truesim.data import read_log
+from truesim.files.logs import read_log
 
 RATE = 148
 """Frames per second."""
 GRAVITY = 9.61
-"""In the recording's unit of length, which is 2 % too long: from the flights [m/s^2]."""
+"""Gravity in the recording's unit of length, which is 2 % too long, estimated from the flights [m/s^2]."""
 FIRST = 6
-"""Frames from which a toss's first state is taken; all are in flight."""
+"""Frames from which a toss's initial state is taken; all are in flight."""
 COLUMNS = tuple(f"qpos/cube/{c}" for c in ("x", "y", "z", "qw", "qx", "qy", "qz"))
 PLACE = 0.05
-"""A departure of so many metres counts as much as one of a radian."""
+"""Position error that has the weight of a rotation error of one radian [m]."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Tosses:
-    """Tosses of equally many frames; the last frame of a shorter one is repeated and does not count."""
+    """Tosses padded to the same number of frames; padded frames do not count."""
 
     q: Float[np.ndarray, "tosses 7"]
     """Configuration at the first frame."""
@@ -42,7 +42,7 @@ class Tosses:
         return self.counts.sum(axis=1)
 
     def errors(self, simulated: Float[np.ndarray, "tosses frames 7"]) -> tuple[np.ndarray, np.ndarray]:
-        """Mean departure in position [m] and rotation [rad] of every toss; where a simulation fails, one and pi."""
+        """Mean error of position [m] and rotation [rad] of every toss; 1 and pi for a failed simulation."""
         apart = np.linalg.norm(simulated[..., :3] - self.frames[..., :3], axis=-1)
         a, b = (x[..., 3:] / np.linalg.norm(x[..., 3:], axis=-1, keepdims=True) for x in (simulated, self.frames))
         turned = 2 * np.arccos(np.clip(np.abs(np.sum(a * b, axis=-1)), 0.0, 1.0))
@@ -50,7 +50,7 @@ class Tosses:
         return np.nan_to_num(means[0], nan=1.0), np.nan_to_num(means[1], nan=np.pi)
 
     def loss(self, simulated: Float[np.ndarray, "tosses frames 7"]) -> float:
-        """Mean departure, position and rotation together."""
+        """Weighted sum of the mean errors of position and rotation."""
         apart, turned = self.errors(simulated)
         return float(apart.mean() / PLACE + turned.mean())
 
@@ -63,13 +63,13 @@ def read_tosses(folder: Path) -> Tosses:
     longest = max(map(len, frames))
     padded = [np.concatenate([f, np.repeat(f[-1:], longest - len(f), axis=0)]) for f in frames]
     counts = [np.arange(longest) < len(f) for f in frames]
-    firsts = [first_state(f[:FIRST]) for f in frames]
+    firsts = [initial_state(f[:FIRST]) for f in frames]
     q, v = (np.stack(x) for x in zip(*firsts, strict=True))
     return Tosses(q, v, np.stack(padded), np.stack(counts))
 
 
-def first_state(frames: Float[np.ndarray, "frames 7"]) -> tuple[np.ndarray, np.ndarray]:
-    """The state at the first of some frames in flight: a parabola, and steady rotation, since all axes are alike."""
+def initial_state(frames: Float[np.ndarray, "frames 7"]) -> tuple[np.ndarray, np.ndarray]:
+    """State at the first of some frames in flight, from a parabola and a constant angular velocity (equal inertias)."""
     t = np.arange(len(frames)) / RATE
     lines = np.stack([np.ones_like(t), t], axis=1)
     fallen = np.outer(t**2 / 2, [0, 0, GRAVITY])

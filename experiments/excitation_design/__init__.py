@@ -1,1 +1,1 @@
-"""Designed motions of a seven-joint arm beside chirps."""
+"""Designed motions of a seven-joint arm, compared with chirps."""

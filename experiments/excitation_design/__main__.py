@@ -1,11 +1,12 @@
-"""A designed motion of a seven-joint arm beside the best of 20 chirps, both played on the machine and fitted.
+"""A designed motion of a seven-joint arm compared with the best of 20 chirps, both recorded and fitted.
 
-`python -m experiments.excitation_design [--quick] [--out DIR]`. Unknown are all masses, and damping and
-dry friction of all joints. Chirps have one sweep for all joints, or one for each. The machine is MuJoCo with encoder
-noise of 1 mrad; each fit starts from values that are wrong by a fifth.
+`python -m experiments.excitation_design [--quick] [--out DIR]`. All masses, and damping
+and Coulomb friction of all joints, are unknown. Chirps have one sweep for all joints, or one for each. The machine is
+simulated by MuJoCo with encoder noise of 1 mrad; each fit starts from values that are wrong by 20 %.
 """
 
 import argparse
+import os
 from pathlib import Path
 
 import mujoco
@@ -16,12 +17,12 @@ from plotly.subplots import make_subplots
 from experiments.excitation_design.chirps import chirp
 from experiments.recorded import show
 from experiments.seven_joint_arm import NOISE, xml
-from truesim.data import Log
-from truesim.formats import loads
-from truesim.identify import build, conclude, solve_problem
-from truesim.identify.design import Choices, Designer, Limits, Plan
-from truesim.identify.result import Fit
-from truesim.model import paths
+from truesim.files.logs import Log
+from truesim.files.robots import loads
+from truesim.identification import Fit, solve_problem
+from truesim.identification.excitation import Design, Designer, DesignOptions, Limits
+from truesim.identification.problem.build import build
+from truesim.physics.model import paths
 
 FREE = ("bodies/*.mass", "joints/*.damping", "joints/*.frictionloss")
 STEP = 5e-3
@@ -29,11 +30,11 @@ STEP = 5e-3
 SPEED = 2.0
 """Highest speed of the joints [rad/s]."""
 WRONG = 1.2
-"""Factor by which the values are off from which a fit starts."""
+"""Factor by which the start values are wrong."""
 
 
-def recorded(plan: Plan, seed: int = 1) -> Log:
-    """What noisy encoders read while the machine plays a plan."""
+def recorded(plan: Design, seed: int = 1) -> Log:
+    """Log of the machine while it follows a plan, with encoder noise."""
     model = mujoco.MjModel.from_xml_string(xml(step=STEP))
     data = mujoco.MjData(model)
     data.qpos[:] = plan.motion[0, : model.nq]
@@ -51,23 +52,30 @@ def fitted(log: Log) -> Fit:
     model = loads(xml(step=STEP))
     for parameter in build(model, [log], FREE).parameters:
         model = paths.write(model, parameter.name, WRONG * parameter.start)
-    return conclude(solve_problem(build(model, [log], FREE)))
+    return Fit.of(solve_problem(build(model, [log], FREE)))
 
 
 def widths(fit: Fit) -> np.ndarray:
-    """Widths of the 95 % intervals, one after the other."""
+    """Widths of the 95 % intervals of all estimates."""
     return np.concatenate([np.ravel(e.high - e.low) for e in fit.estimates])
 
 
 def designer(seconds: float, starts: int, iterations: int) -> Designer:
-    """The arm, what is unknown of it, and its limits."""
+    """Designer for the arm with its free parameters and limits."""
     model = loads(xml(step=STEP))
-    choices = Choices(seconds=seconds, rate=1 / STEP, starts=starts, iterations=iterations, noise={"qpos/*": NOISE})
-    return Designer(model, FREE, Limits.of(model, speeds={"*": SPEED}), choices)
+    options = DesignOptions(
+        seconds=seconds,
+        rate=1 / STEP,
+        starts=starts,
+        iterations=iterations,
+        noise={"qpos/*": NOISE},
+        threads=os.cpu_count() or 1,
+    )
+    return Designer(model, FREE, Limits.of(model, speeds={"*": SPEED}), options)
 
 
-def picture(plans: dict[str, Plan]) -> go.Figure:
-    """Joint angles of both motions."""
+def picture(plans: dict[str, Design]) -> go.Figure:
+    """Plot the joint angles of all motions."""
     figure = make_subplots(rows=len(plans), cols=1, shared_xaxes=True, subplot_titles=list(plans))
     for row, plan in enumerate(plans.values(), start=1):
         for i in range(7):
@@ -79,10 +87,10 @@ def picture(plans: dict[str, Plan]) -> go.Figure:
 
 
 def main() -> None:
-    """Prints the table and draws the picture."""
+    """Print the tables and plot the motions."""
     parser = argparse.ArgumentParser(prog="python -m experiments.excitation_design")
-    parser.add_argument("--quick", action="store_true", help="shorter motions, fewer chirps, a short search")
-    parser.add_argument("--out", type=Path, default=Path("excitation_design"), help="folder of the picture")
+    parser.add_argument("--quick", action="store_true", help="shorter motions, fewer chirps, a short design")
+    parser.add_argument("--out", type=Path, default=Path("excitation_design"), help="folder of the plot")
     arguments = parser.parse_args()
     quick = arguments.quick
     made = designer(seconds=2.0 if quick else 8.0, starts=1 if quick else 2, iterations=10 if quick else 200)
@@ -90,7 +98,7 @@ def main() -> None:
     plans = {}
     for name, common in (("best chirp, one sweep", True), ("best chirp, own sweeps", False)):
         chirps = [made.plan(chirp(made, seed, common=common)) for seed in seeds]
-        plans[name] = min(chirps, key=lambda plan: plan.spread)
+        plans[name] = min(chirps, key=lambda plan: plan.mean_std)
     plans["designed"] = made.search()
     fits = {name: fitted(recorded(plan)) for name, plan in plans.items()}
     best = widths(fits["designed"])
@@ -98,8 +106,8 @@ def main() -> None:
     for name, plan in plans.items():
         wide = widths(fits[name])
         mean, times = (float(np.exp(np.mean(np.log(x)))) for x in (wide, wide / best))
-        expected = plan.spread / plans["designed"].spread
-        rows.append((name, 3.92 * plan.spread, mean, expected, times, float(plan.usage.max())))
+        expected = plan.mean_std / plans["designed"].mean_std
+        rows.append((name, 3.92 * plan.mean_std, mean, expected, times, float(plan.usage.max())))
     header = ("motion", "expected", "fitted", "over designed: expected", "fitted", "largest use of a limit")
     show("Geometric mean of the 95 % intervals", header, rows)
     names = [e.path for e in plans["designed"].expected]
@@ -108,7 +116,7 @@ def main() -> None:
     show("Intervals over designed ones, by parameter", ("parameter", "one sweep", "own sweeps"), parts)
     arguments.out.mkdir(parents=True, exist_ok=True)
     picture(plans).write_html(arguments.out / "motions.html")
-    print(f"\nPicture: {arguments.out / 'motions.html'}")
+    print(f"\nPlot: {arguments.out / 'motions.html'}")
 
 
 if __name__ == "__main__":

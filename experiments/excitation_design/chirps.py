@@ -1,12 +1,12 @@
-"""Chirps that use the robot's limits in full: what one would play without a design."""
+"""Chirps with amplitudes at the robot's limits, as a baseline for designs."""
 
 import numpy as np
 
 from truesim.core.typing import Float
-from truesim.identify.design import Designer
+from truesim.identification.excitation import Designer
 
 ROUNDS = 12
-"""Times that the amplitudes are adapted to the limits."""
+"""Number of adaptations of the amplitudes to the limits."""
 RAMP = 0.3
 """Time over which a chirp rises from rest and falls back to it [s]."""
 LOW, HIGH = (0.05, 0.4), (0.4, 3.0)
@@ -17,9 +17,9 @@ def chirp(designer: Designer, seed: int, *, common: bool) -> Float[np.ndarray, "
     """Set points that sweep through frequencies, each joint with its own phase, as large as its limits allow.
 
     Args:
-        designer: Knows the robot, its limits and the duration.
-        seed: Chooses frequencies and phases.
-        common: Whether all joints share one sweep, as is usual, or each has its own, which tells them apart better.
+        designer: Robot, limits and duration.
+        seed: Seed of frequencies and phases.
+        common: True for one sweep of all joints; false for one sweep per joint, which separates joints better.
     """
     rng = np.random.default_rng(seed)
     time, nu = designer.time, designer.model.nu
@@ -28,11 +28,11 @@ def chirp(designer: Designer, seed: int, *, common: bool) -> Float[np.ndarray, "
     rise = np.clip(np.minimum(time, time[-1] - time) / RAMP, 0.0, 1.0)
     window = rise**3 * (10 - 15 * rise + 6 * rise**2)
     wave = window[:, None] * np.sin(phase + rng.uniform(0, 2 * np.pi, nu))
-    return designer.within(designer.rest + wave * _amplitudes(designer, wave))
+    return designer.scale_into_limits(designer.rest + wave * _amplitudes(designer, wave))
 
 
-def _amplitudes(designer: Designer, wave: np.ndarray) -> Float[np.ndarray, "nu"]:
-    """Amplitude of each joint with which it reaches, and does not pass, one of its own limits."""
+def _amplitudes(designer: Designer, wave: np.ndarray) -> Float[np.ndarray, " nu"]:
+    """Amplitude at which each joint reaches one of its own limits."""
     nu = designer.model.nu
     amplitudes = np.full(nu, 0.1)
     for _ in range(ROUNDS):

@@ -1,1 +1,1 @@
-"""A chaotic double pendulum, identified from marker positions in camera pictures and forecast from four frames."""
+"""A chaotic double pendulum, identified from marker positions in camera images and forecast from four frames."""

@@ -1,7 +1,8 @@
 """The recordings as logs: positions of two markers relative to the pivot's [m].
 
-The pivot's marker is read to whole units and shakes with the camera; a mean over a few frames is subtracted, not each
-reading. The camera stood at two distances, which the length of the upper arm in the picture tells apart.
+The pivot's marker is rounded to whole units and moves with the camera's vibration; its mean over a few frames is
+subtracted, not each measurement. The camera had two positions, which are told by the length of the upper arm in the
+image.
 """
 
 from pathlib import Path
@@ -10,18 +11,18 @@ import numpy as np
 
 from experiments.recorded import folder
 from truesim.core.typing import Float
-from truesim.data import Log
+from truesim.files.logs import Log
 
 RIG = Path(__file__).with_name("rig.xml")
 FRAME = 0.0025
 """Nominal time between frames [s]."""
 GIVEN = 4
-"""Frames of a validation sequence that may be looked at."""
+"""Number of given frames of a validation sequence."""
 PIVOT_FRAMES = 5
-"""Frames over which the pivot's marker is averaged in training."""
+"""Number of frames over which the pivot's marker is averaged in training."""
 FAR, NEAR = 588.6, 602.0
-"""Length of the upper arm in the picture, with the camera in its two places [units]."""
-METRES = 0.091 / FAR
+"""Length of the upper arm in the image for the two camera positions [units]."""
+METERS = 0.091 / FAR
 """Length of a unit with the camera far away [m]."""
 MARKERS = ("middle", "tip")
 
@@ -29,7 +30,7 @@ Cameras = dict[str, dict[str, float | str]]
 
 
 def training() -> tuple[list[Log], Cameras]:
-    """All training recordings, and how large each is in the picture."""
+    """All training recordings with the scales of their images."""
     paths = sorted((folder("ibm_double_pendulum") / "train").glob("*.csv"), key=lambda path: int(path.stem))
     frames = {path.name: np.loadtxt(path) for path in paths}
     logs = [_log(name, x, _running_mean(x[:, :2], PIVOT_FRAMES)) for name, x in frames.items()]
@@ -61,7 +62,7 @@ def validation() -> tuple[list[Log], Cameras]:
 
 def _log(name: str, frames: Float[np.ndarray, "frames 6"], pivot: np.ndarray) -> Log:
     columns = {
-        f"sensor/{marker}/{axis}": METRES * (frames[:, 2 * k + 2 + i] - np.broadcast_to(pivot, (len(frames), 2))[:, i])
+        f"sensor/{marker}/{axis}": METERS * (frames[:, 2 * k + 2 + i] - np.broadcast_to(pivot, (len(frames), 2))[:, i])
         for k, marker in enumerate(MARKERS)
         for i, axis in enumerate("xy")
     }

@@ -13,23 +13,15 @@ from plotly.subplots import make_subplots
 from rich.console import Console
 from rich.table import Table
 
-from experiments.lcp_chain.fit import TRUTH, Chain, Found, one_mass, ten_masses
+from experiments.lcp_chain.fit import TRUTH, Chain, Found, evaluations, one_mass, ten_masses
 from experiments.lcp_chain.scene import LINKS, RATE, drift
 
-CLOSE = 1e-4
-"""Departure from the true mass that counts as found."""
 MOMENTS = (0.0, 1.5, 3.0, 4.5, 6.0)
-"""When the picture shows the chain [s]."""
-
-
-def evaluations(found: Found) -> int | None:
-    """Gradient evaluations until all masses together are right."""
-    near = [k + 1 for k, masses in enumerate(found.trail) if abs(masses.sum() - TRUTH.sum()) < CLOSE]
-    return near[0] if near else None
+"""Times of the chain in the plot [s]."""
 
 
 def starts(count: int) -> list[float]:
-    """Total masses to start from, U(0, 1) as in the original."""
+    """Start values of the total mass, U(0, 1) as in the original."""
     return [float(x) for x in np.random.default_rng(0).uniform(size=count)]
 
 
@@ -44,18 +36,18 @@ def table_of_fits(fits: dict[float, Found]) -> Table:
 
 
 def picture(chain: Chain, found: Found, path: Path) -> None:
-    """The chain and the ball at some moments, from the start and from the fit; the loss at every evaluation."""
+    """Plot the chain and the ball at some times, with start values and fitted, and the loss of every evaluation."""
     figure = make_subplots(1, 2, subplot_titles=("at " + ", ".join(f"{t:g}" for t in MOMENTS) + " s", "loss"))
     cases = (("start", found.trail[0], "firebrick"), ("fitted", found.masses, "steelblue"))
-    for name, masses, colour in cases:
+    for name, masses, color in cases:
         bodies = chain.motion(masses)
         for t in MOMENTS:
             k = max(0, round(t * RATE) - 1)
             x, y = bodies.x[k], bodies.y[k]
-            lines = {"color": colour, "width": 1 + 2 * (name == "fitted")}
+            lines = {"color": color, "width": 1 + 2 * (name == "fitted")}
             shared = {"legendgroup": name, "showlegend": t == MOMENTS[0], "name": name}
             figure.add_scatter(x=x[:LINKS], y=-y[:LINKS], mode="lines+markers", line=lines, row=1, col=1, **shared)
-            ball = {"size": 16, "color": colour, "symbol": "circle-open"}
+            ball = {"size": 16, "color": color, "symbol": "circle-open"}
             figure.add_scatter(x=x[LINKS:], y=-y[LINKS:], mode="markers", marker=ball, row=1, col=1, showlegend=False)
     figure.add_scatter(y=found.losses, mode="lines+markers", row=1, col=2, showlegend=False)
     figure.update_yaxes(type="log", title="mean square [rad^2, px^2]", exponentformat="power", row=1, col=2)
@@ -66,10 +58,10 @@ def picture(chain: Chain, found: Found, path: Path) -> None:
 
 
 def main() -> None:
-    """Fits, prints and draws."""
+    """Fit, print tables and plot."""
     parser = argparse.ArgumentParser(prog="python -m experiments.lcp_chain")
-    parser.add_argument("--quick", action="store_true", help="one start, no ten masses, no picture")
-    parser.add_argument("--out", type=Path, default=Path("lcp_chain"), help="folder of the picture")
+    parser.add_argument("--quick", action="store_true", help="one start, no ten masses, no plot")
+    parser.add_argument("--out", type=Path, default=Path("lcp_chain"), help="folder of the plot")
     arguments = parser.parse_args()
     console, chain = Console(width=120), Chain()
     fits = {start: one_mass(chain, start) for start in starts(1 if arguments.quick else 8)}

@@ -8,19 +8,21 @@ import jax
 import numpy as np
 from scipy.optimize import least_squares
 
-from experiments.lcp_chain.scene import LINKS, RATE, SECONDS, STEPS, Bodies, law, motion, scene
+from experiments.lcp_chain.scene import LINKS, RATE, SECONDS, STEPS, Bodies, motion, rigid_contact, scene
 from truesim import native
 from truesim.core.typing import Array, Float
 
 TRUTH = np.full(LINKS, 0.7)
 HORIZONS = (2.5, 4.5, 6.5, SECONDS)
-"""Parts of the motion that are compared one after the other [s]: late hits depend too abruptly on a wrong mass."""
+"""Lengths of the motion that are compared one after the other [s]: late impacts are too sensitive to a wrong mass."""
+CLOSE = 1e-4
+"""Deviation of the total mass that counts as found."""
 ROUGHLY = 1e-2
-"""Relative change at which all but the last of them end."""
+"""Relative tolerance of all but the last of them."""
 
 
 class Found(NamedTuple):
-    """Where a fit came to."""
+    """Result of a fit."""
 
     masses: Float[np.ndarray, "10"]
     trail: list[np.ndarray]
@@ -30,11 +32,11 @@ class Found(NamedTuple):
 
 
 class Chain:
-    """The motion and its derivatives along directions in the masses, compiled; directions are lanes."""
+    """The motion and its directional derivatives in the masses, compiled; directions are batch elements."""
 
     def __init__(self) -> None:
         model = scene()
-        contact = law(model)
+        contact = rigid_contact(model)
 
         def along(masses: Array, direction: Array) -> tuple[Bodies, Bodies]:
             return jax.jvp(lambda m: motion(model, contact, m), (masses,), (direction,))
@@ -51,12 +53,12 @@ class Chain:
 
     def differentiate(
         self, masses: Float[np.ndarray, "10"], directions: Float[np.ndarray, "n 10"]
-    ) -> tuple[Float[np.ndarray, "numbers"], Float[np.ndarray, "numbers n"]]:
-        """Departures from the true motion, and their derivatives along directions."""
+    ) -> tuple[Float[np.ndarray, " numbers"], Float[np.ndarray, "numbers n"]]:
+        """Deviations from the true motion, and their derivatives along directions."""
         motion, tangents = self.kernel(np.tile(masses, (len(directions), 1)), directions)
-        departures = [(a[0] - b).ravel() for a, b in zip(motion, self.truth, strict=True)]
+        deviations = [(a[0] - b).ravel() for a, b in zip(motion, self.truth, strict=True)]
         columns = [t.reshape(len(directions), -1).T for t in tangents]
-        return np.concatenate(departures), np.concatenate(columns)
+        return np.concatenate(deviations), np.concatenate(columns)
 
     def seconds(self, directions: Float[np.ndarray, "n 10"], repeats: int = 10) -> float:
         """CPU time of one call of `differentiate` on one thread, the best of several [s]."""
@@ -68,13 +70,13 @@ class Chain:
         return min(times)
 
 
-def fit(chain: Chain, masses_of: Callable[[np.ndarray], np.ndarray], start: Float[np.ndarray, "n"]) -> Found:
-    """Numbers whose logarithms are searched from their start, on an ever longer part of the motion.
+def fit(chain: Chain, masses_of: Callable[[np.ndarray], np.ndarray], start: Float[np.ndarray, " n"]) -> Found:
+    """Fit the logarithms of the numbers to parts of the motion of increasing length.
 
     Args:
         chain: The chain.
-        masses_of: From the numbers to the ten masses, linear.
-        start: The numbers to begin with.
+        masses_of: Linear function from the numbers to the ten masses.
+        start: Start values.
     """
     rates = np.stack([masses_of(e) for e in np.eye(len(start))])
     trail: list[np.ndarray] = []
@@ -90,7 +92,7 @@ def fit(chain: Chain, masses_of: Callable[[np.ndarray], np.ndarray], start: Floa
             losses.append(float(np.mean(cache[key][0] ** 2)))
         return cache[key]
 
-    x = np.ones(len(start))  # from where SciPy's first step may be of order one
+    x = np.ones(len(start))  # SciPy scales its first step by the norm of x
     for seconds in HORIZONS:
         rows = np.tile(np.repeat(np.arange(STEPS) < seconds * RATE, LINKS + 1), 3)
         last = seconds == HORIZONS[-1]
@@ -113,3 +115,9 @@ def one_mass(chain: Chain, start: float) -> Found:
 def ten_masses(chain: Chain, start: Float[np.ndarray, "10"]) -> Found:
     """Every link's own mass."""
     return fit(chain, lambda m: m, start)
+
+
+def evaluations(found: Found) -> int | None:
+    """Number of gradient evaluations until the total mass is found; None if it is not."""
+    near = [k + 1 for k, masses in enumerate(found.trail) if abs(masses.sum() - TRUTH.sum()) < CLOSE]
+    return near[0] if near else None

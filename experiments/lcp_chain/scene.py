@@ -11,15 +11,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from truesim.contact import ContactComplementarity
 from truesim.core.typing import Array, Float
-from truesim.dynamics import body_poses
-from truesim.formats.load import loads
-from truesim.model.model import Model
-from truesim.simulate import Simulator, State
+from truesim.files.robots.load import loads
+from truesim.physics.contact import RigidContact
+from truesim.physics.dynamics import body_poses, reference_configuration
+from truesim.physics.model.model import Model
+from truesim.physics.simulation import Simulator, State
 
 LINKS, WIDTH, HEIGHT, PITCH = 10, 20.0, 60.0, 50.0
-"""Number of links; width, height and distance of their centres [px]."""
+"""Number of links; width, height and distance of their centers [px]."""
 TOP = 30.0
 """Height of the first hinge below the upper edge [px]."""
 GRAVITY, SPEED = 100.0, 150.0
@@ -42,13 +42,13 @@ class Bodies(NamedTuple):
 
 
 def scene() -> Model:
-    """The model, with links of 0.7 and a ball of 1; one metre is a pixel."""
+    """The model, with links of 0.7 and a ball of 1; one meter is a pixel."""
     chain = ""
     for i in reversed(range(LINKS)):
         above = TOP if i == 0 else 25 + PITCH * i
-        centre = PITCH + PITCH * i
+        center = PITCH + PITCH * i
         origin = f"300 0 {-above}" if i == 0 else f"0 0 {(TOP if i == 1 else 25 + PITCH * (i - 1)) - above}"
-        below, size = f"0 0 {above - centre}", f"{WIDTH / 2} 100 {HEIGHT / 2}"
+        below, size = f"0 0 {above - center}", f"{WIDTH / 2} 100 {HEIGHT / 2}"
         chain = f"""<body name="link{i}" pos="{origin}"><joint name="hinge{i}" axis="0 -1 0"/>
           <inertial pos="{below}" mass="0.7" diaginertia="{" ".join([str(_inertia(0.7))] * 3)}"/>
           <geom name="link{i}" type="box" size="{size}" pos="{below}"/>{chain}</body>"""
@@ -64,7 +64,7 @@ def scene() -> Model:
       <actuator><motor name="first" joint="hinge0"/><motor name="lift" joint="z"/></actuator></mujoco>""")
 
 
-def simulator_of(model: Model, contact: ContactComplementarity, masses: Float[Array, "10"]) -> Simulator:
+def simulator_of(model: Model, contact: RigidContact, masses: Float[Array, "10"]) -> Simulator:
     """The simulator with these masses of the links; their inertias follow."""
     inertia = jnp.asarray(model.bodies.inertia).at[:LINKS, 1].set(_inertia(masses))
     bodies = eqx.tree_at(
@@ -75,51 +75,51 @@ def simulator_of(model: Model, contact: ContactComplementarity, masses: Float[Ar
     return Simulator.of(changed, contact=contact)
 
 
-def motion(model: Model, contact: ContactComplementarity, masses: Float[Array, "10"]) -> Bodies:
+def motion(model: Model, contact: RigidContact, masses: Float[Array, "10"]) -> Bodies:
     """The bodies after each step, stacked over steps."""
     simulator = simulator_of(model, contact, masses)
     constants = simulator.constants()
-    start = State.at_rest(model)
+    start = State(reference_configuration(model), jnp.zeros(model.nv), jnp.zeros(()))
     start = eqx.tree_at(lambda s: s.v, start, jnp.zeros(model.nv).at[LINKS].set(SPEED))
 
     def advance(state: State, _: None) -> tuple[State, Bodies]:
         command = weightless(masses, state.q)
         after, _ = simulator.step(state, command, constants)
-        return after, seen(model, after.q)
+        return after, image_of(model, after.q)
 
     return jax.lax.scan(advance, start, None, length=STEPS)[1]
 
 
-def weightless(masses: Float[Array, "10"], q: Float[Array, "nq"]) -> Float[Array, "2"]:
-    """What holds the weight of the first link, as a torque at its hinge, and of the ball."""
+def weightless(masses: Float[Array, "10"], q: Float[Array, " nq"]) -> Float[Array, "2"]:
+    """Controls that compensate gravity: torque at the hinge of the first link, and force on the ball."""
     lever = PITCH - TOP
     return jnp.stack([masses[0] * GRAVITY * lever * jnp.sin(q[0]), jnp.asarray(GRAVITY)])
 
 
-def seen(model: Model, q: Float[Array, "nq"]) -> Bodies:
-    """Angles and centres of mass in the picture."""
+def image_of(model: Model, q: Float[Array, " nq"]) -> Bodies:
+    """Angles and centers of mass in image coordinates."""
     poses = body_poses(model, q)
-    centres = jax.vmap(lambda pose, com: pose.point(com))(poses, jnp.asarray(model.bodies.com))
+    centers = jax.vmap(lambda pose, com: pose.point(com))(poses, jnp.asarray(model.bodies.com))
     angle = jnp.append(jnp.cumsum(q[:LINKS]), q[LINKS + 2])
-    return Bodies(angle, centres[:, 0], -centres[:, 2])
+    return Bodies(angle, centers[:, 0], -centers[:, 2])
 
 
 def _inertia(mass: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Of a plate about its centre [px^2]."""
+    """Inertia of a plate about its center [px^2]."""
     return mass * (WIDTH**2 + HEIGHT**2) / 12
 
 
-def law(model: Model) -> ContactComplementarity:
-    """Rigid contact that bounces; the ball touches two links at most."""
-    return ContactComplementarity.of(model, bounces=True, capacity=2)
+def rigid_contact(model: Model) -> RigidContact:
+    """Rigid contact with restitution; the ball touches at most two links."""
+    return RigidContact.of(model, bounces=True, capacity=2)
 
 
 def drift(bodies: Bodies) -> float:
     """Largest distance between the two points that a hinge should hold together, over all steps [px]."""
-    turn, centre = np.asarray(bodies.angle)[:, :LINKS], np.stack([bodies.x, bodies.y], axis=-1)[:, :LINKS]
+    turn, center = np.asarray(bodies.angle)[:, :LINKS], np.stack([bodies.x, bodies.y], axis=-1)[:, :LINKS]
     down = np.stack([np.sin(turn), np.cos(turn)], axis=-1)
-    above = centre - PITCH / 2 * down
-    above[:, 0] = centre[:, 0] - (PITCH - TOP) * down[:, 0]
-    below = centre + PITCH / 2 * down
+    above = center - PITCH / 2 * down
+    above[:, 0] = center[:, 0] - (PITCH - TOP) * down[:, 0]
+    below = center + PITCH / 2 * down
     held = np.concatenate([np.broadcast_to([[[300.0, TOP]]], above[:, :1].shape), below[:, :-1]], axis=1)
     return float(np.linalg.norm(above - held, axis=-1).max())

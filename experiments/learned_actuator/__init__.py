@@ -1,1 +1,1 @@
-"""A learned actuator against a simulated real one: torque labels, and motion only."""
+"""A learned actuator, trained on a simulated real one from torque labels or from motion only."""

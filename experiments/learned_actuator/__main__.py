@@ -1,4 +1,4 @@
-"""Prints the table: `python -m experiments.learned_actuator [--quick]`."""
+"""Errors of learned actuators: `python -m experiments.learned_actuator [--quick]`."""
 
 import sys
 import time
@@ -8,11 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.learned_actuator.machine import KD, KP, RATE, SATURATION, excitation, policy_like, recorded, robot
-from truesim.actuators.forces import actuator_forces
-from truesim.data import Log, motion, prepared
-from truesim.identify.actuators import Training, learn_actuators
-from truesim.model.model import Model
-from truesim.simulate import GRU, Lagged, Simulator, State, Trained, record
+from truesim.files.logs import Log, motion, prepare
+from truesim.identification.learned_actuators import TrainingOptions, learn_actuators
+from truesim.physics.actuators.forces import actuator_forces
+from truesim.physics.blueprint import GRU, Lagged, Trained
+from truesim.physics.model.model import Model
+from truesim.physics.simulation import Simulator, State, record
 
 LAGS = (0.0, 0.0025, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03)
 """[s]"""
@@ -21,8 +22,8 @@ TESTS, TEST_SECONDS, WINDOW = 3, 20.0, 0.5
 
 
 def main(quick: bool) -> None:
-    """Trains on four minutes and tests on policy-like motion."""
-    seconds, training = (40.0, Training(epochs=10)) if quick else (240.0, Training())
+    """Train on four minutes of excitation and test on policy-like motion."""
+    seconds, training = (40.0, TrainingOptions(epochs=10)) if quick else (240.0, TrainingOptions())
     model = robot()
     logs = [recorded(excitation(seconds / 4, seed), seed, push=0.5) for seed in range(4)]
     tests = [recorded(policy_like(TEST_SECONDS, 100 + k), 100 + k) for k in range(TESTS)]
@@ -41,14 +42,14 @@ def main(quick: bool) -> None:
 
 
 def show(what: str, found: Pair, models: tuple[Pair, Pair], cpu: float) -> None:
-    """One row: errors of torque and motion, beside those of an ideal servo and of one that knows the motor's bound."""
+    """Print errors of torque and motion, relative to an ideal servo and to one with the motor's torque limit."""
     (torque, motion), (ideal, bounded) = found, models
     parts = f"{100 * torque / ideal[0]:8.1f} %{100 * torque / bounded[0]:10.1f} %"
     print(f"{what:28}{torque:18.4f}{parts}{motion:14.5f}{100 * motion / ideal[1]:8.1f} %{cpu:9.0f}", flush=True)
 
 
 def saturated(tests: list[Log]) -> float:
-    """Share of samples at which the servo's law asks for more than the motor's torque."""
+    """Fraction of samples at which the servo demands more than the motor's torque limit."""
     asked = [
         KP * (log.column("ctrl/servo") - q) - KD * np.gradient(q, 1 / RATE)
         for log in tests
@@ -66,7 +67,7 @@ def errors(model: Model, tests: list[Log], trained: Trained | None) -> Pair:
 def _errors(model: Model, log: Log, trained: Trained | None) -> tuple[float, float]:
     with jax.enable_x64(True):
         simulator = Simulator.of(model, blueprint=trained)
-        shown = motion(prepared(log, model), model)
+        shown = motion(prepare(log, model), model)
         command = log.column("ctrl/servo")[:, None]
         force = _forces(simulator, shown.q, shown.v, command)
         torque = float(np.nanmean(np.abs(force - log.column("torque/servo"))[RATE:-RATE]))
@@ -74,24 +75,24 @@ def _errors(model: Model, log: Log, trained: Trained | None) -> tuple[float, flo
 
 
 def _forces(simulator: Simulator, q: np.ndarray, v: np.ndarray, command: np.ndarray) -> np.ndarray:
-    """The actuator's torque along a motion that was measured."""
+    """Torque of the actuator along a measured motion."""
 
     def now(memory, sample):
         q, v, u = sample
         state = simulator.started(State(q, v, jnp.zeros(()), memory=memory), u)
         tap = simulator.tap(state, u)
-        force = actuator_forces(simulator.model, q, v, u, tap).generalised[0]
+        force = actuator_forces(simulator.model, q, v, u, tap).generalized[0]
         after = None if simulator.learned is None else simulator.learned.remembered(tap.seen, state.memory)
         return after, force
 
     samples = tuple(jnp.asarray(np.nan_to_num(x)) for x in (q, v, command))
     learned = simulator.learned
-    memory = None if learned is None else learned.first_memory()
+    memory = None if learned is None else learned.initial_memory()
     return np.asarray(jax.lax.scan(now, memory, samples)[1])
 
 
 def _motion_error(simulator: Simulator, log: Log, q: np.ndarray, v: np.ndarray) -> float:
-    """Root mean square error of positions, simulated in windows; memories are filled over the window before."""
+    """RMS error of positions in simulated windows; network memories are initialized on the previous window."""
     size, found = int(WINDOW * RATE), []
     command = log.column("ctrl/servo")[:, None]
     for start in range(2 * size, len(q) - size, 4 * size):
@@ -104,7 +105,7 @@ def _motion_error(simulator: Simulator, log: Log, q: np.ndarray, v: np.ndarray) 
 
 
 def _memory(simulator: Simulator, q: np.ndarray, v: np.ndarray, command: np.ndarray):
-    """What networks remember after a motion that was measured."""
+    """Memory of the networks after a measured motion."""
     learned = simulator.learned
     if learned is None:
         return None
@@ -116,7 +117,7 @@ def _memory(simulator: Simulator, q: np.ndarray, v: np.ndarray, command: np.ndar
         return learned.remembered(tap.seen, memory), None
 
     samples = tuple(jnp.asarray(x) for x in (q, v, command))
-    return jax.lax.scan(now, learned.first_memory(), samples)[0]
+    return jax.lax.scan(now, learned.initial_memory(), samples)[0]
 
 
 if __name__ == "__main__":

@@ -1,38 +1,38 @@
-"""The "real" machine: a swinging link whose motor saturates, lags, delays and rubs."""
+"""The "real" machine: a link whose motor has saturation, lag, delay and friction."""
 
 import numpy as np
 
 from truesim.core.typing import Float
-from truesim.data import Log
-from truesim.formats import loads
-from truesim.model.model import Model
+from truesim.files.logs import Log
+from truesim.files.robots import loads
+from truesim.physics.model.model import Model
 
 RATE, SUBSTEPS = 400, 10
-"""Samples a second, and steps of the machine within one."""
+"""Sampling rate [Hz], and steps of the machine per sample."""
 INERTIA, GRAVITY = 0.06, 2.0
-"""Of the link about its joint [kg m^2], and m g l of its weight [N m]."""
+"""Inertia of the link about its joint [kg m^2], and its gravity torque m g l [N m]."""
 KP, KD, SATURATION = 20.0, 1.0, 6.0
-"""Of the servo [N m/rad, N m s/rad], and the motor's largest torque [N m]."""
+"""Gains of the servo [N m/rad, N m s/rad], and torque limit of the motor [N m]."""
 LAG, DELAY = 0.008, 0.005
 """[s]"""
 COULOMB, BREAKAWAY, STRIBECK, VISCOUS = 0.35, 0.25, 0.08, 0.05
-"""Friction in motion [N m], how much more at its onset [N m], over which speed [rad/s], and with speed [N m s/rad]."""
+"""Coulomb friction [N m], additional breakaway friction [N m], Stribeck speed [rad/s], viscous friction [N m s/rad]."""
 NOISE = 1e-4
-"""Of the encoder [rad]."""
+"""Standard deviation of the encoder noise [rad]."""
 
 ARM = 0.2
-"""Distance of the link's centre of mass from its joint [m]."""
+"""Distance of the link's center of mass from its joint [m]."""
 MASS = GRAVITY / 9.81 / ARM
 OWN = INERTIA - MASS * ARM**2
-"""Inertia about the centre of mass [kg m^2]."""
+"""Inertia about the center of mass [kg m^2]."""
 AMPLE = 12.0
-"""The model's bound of the torque, which the motor does not reach [N m]."""
+"""Torque limit in the model, which the motor does not reach [N m]."""
 ROBOT = f"""
 <mujoco><compiler angle="radian"/><option timestep="{1 / RATE}"><flag contact="disable"/></option><worldbody>
   <body name="link"><joint name="joint" axis="0 1 0"/>
     <inertial pos="0 0 -{ARM}" mass="{MASS}" diaginertia="{OWN} {OWN} .001"/></body></worldbody>
 <actuator><position name="servo" joint="joint" kp="{KP}" kv="{KD}" forcerange="-BOUND BOUND"/></actuator></mujoco>"""
-"""What is known of it: the link, and a servo without flaws."""
+"""The model: the link with an ideal servo."""
 
 
 def robot(bound: float = AMPLE) -> Model:
@@ -40,13 +40,13 @@ def robot(bound: float = AMPLE) -> Model:
     return loads(ROBOT.replace("BOUND", f"{bound:g}"))
 
 
-def recorded(target: Float[np.ndarray, "samples"], seed: int, push: float = 0.0) -> Log:
-    """What was commanded and measured, with the true torque of the actuator, friction included.
+def recorded(target: Float[np.ndarray, " samples"], seed: int, push: float = 0.0) -> Log:
+    """Log of commands and measurements, with the true torque of the actuator, friction included.
 
     Args:
-        target: Commanded positions, one a sample [rad].
-        seed: Of the noise and of random pushes.
-        push: Size of random torques on the link [N m].
+        target: Commanded position of every sample [rad].
+        seed: Seed of the noise and of the disturbances.
+        push: Standard deviation of random torques on the link [N m].
     """
     rng, dt = np.random.default_rng(seed), 1 / RATE / SUBSTEPS
     pushes = push * np.repeat(rng.normal(size=len(target) // 40 + 1), 40)
@@ -72,8 +72,8 @@ def recorded(target: Float[np.ndarray, "samples"], seed: int, push: float = 0.0)
     return Log(np.arange(len(target)) / RATE, columns, name=f"run{seed}")
 
 
-def excitation(seconds: float, seed: int) -> Float[np.ndarray, "samples"]:
-    """A chirp and sums of sines, as one would record them [rad]."""
+def excitation(seconds: float, seed: int) -> Float[np.ndarray, " samples"]:
+    """Commands: a chirp, a sum of sines and steps [rad]."""
     rng, time = np.random.default_rng(seed), np.arange(0, seconds, 1 / RATE)
     chirp = 0.3 * np.sin(2 * np.pi * (0.2 * time + 0.5 * 6.0 / seconds * time**2))
     f, a, p = rng.uniform(0.1, 5.0, 8), rng.uniform(0.1, 0.4, 8), rng.uniform(0, 6.28, 8)
@@ -82,8 +82,8 @@ def excitation(seconds: float, seed: int) -> Float[np.ndarray, "samples"]:
     return chirp + sines + steps
 
 
-def policy_like(seconds: float, seed: int) -> Float[np.ndarray, "samples"]:
-    """Targets as a policy gives them: anew 50 times a second, jumping around a gait [rad]."""
+def policy_like(seconds: float, seed: int) -> Float[np.ndarray, " samples"]:
+    """Commands like those of a policy: a noisy gait at 50 Hz [rad]."""
     rng, count = np.random.default_rng(seed), int(seconds * 50)
     time = np.arange(count) / 50
     phase = np.cumsum(2 * np.pi * rng.uniform(1.0, 2.5) * (1 + 0.2 * rng.normal(size=count)) / 50)

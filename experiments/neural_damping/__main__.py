@@ -1,8 +1,8 @@
-"""Damping of a double pendulum, learned by two networks of one weight each from its angles alone.
+"""Damping of a double pendulum, learned by two networks of one weight each from joint angles.
 
-`python -m experiments.neural_damping`. The truth has the damping 0.2 and 0.1 N m s/rad and moves for 5 s in steps of
-1/500 s (Heiden et al., NeuralSim, joint-damping example); the model has none. Where the paper searches with basin
-hopping for a minute from zero, Levenberg-Marquardt on short stretches needs no search.
+`python -m experiments.neural_damping`. The true damping is 0.2 and 0.1 N m s/rad, over 5 s in steps of 1/500 s (Heiden
+et al., NeuralSim, joint-damping example); the model has none. The paper uses basin hopping for a minute from zero;
+Levenberg-Marquardt on short segments converges from there.
 """
 
 import jax
@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.recorded import show
-from truesim.data import Log
-from truesim.formats import loads
-from truesim.identify.api import identify
-from truesim.identify.build import Options
-from truesim.identify.result import Fit
-from truesim.simulate import MLP, Blueprint, Rule, Simulator, State, record
+from truesim.files.logs import Log
+from truesim.files.robots import loads
+from truesim.identification.fit import Fit
+from truesim.identification.pipeline import identify
+from truesim.physics.blueprint import MLP, Blueprint, Rule
+from truesim.physics.simulation import Simulator, State, record
 
 ROBOT = """
 <mujoco model="double_pendulum"><option timestep="0.002" integrator="RK4"/><worldbody>
@@ -43,8 +43,8 @@ def recorded(noise: float = 0.0) -> Log:
 
 
 def fit(log: Log) -> Fit:
-    """The networks' weights, and nothing else."""
-    return identify(loads(ROBOT.format(shoulder=0, elbow=0)), [log], [], options=Options(blueprint=NETWORKS))
+    """Fit of the networks' weights."""
+    return identify(loads(ROBOT.format(shoulder=0, elbow=0)), [log], [], blueprint=NETWORKS)
 
 
 def weights(found: Fit) -> np.ndarray:
@@ -53,15 +53,15 @@ def weights(found: Fit) -> np.ndarray:
 
 
 def main() -> None:
-    """Learns from exact and from noisy angles, and prints."""
+    """Learn from exact and from noisy angles, and print."""
     jax.config.update("jax_enable_x64", True)
     rows = []
     for noise in (0.0, 1e-3):
         found = fit(recorded(noise))
-        spread = np.sqrt(np.diag(found.uncertainty.values))
+        std = np.sqrt(np.diag(found.uncertainty.values))
         for k, (name, damping) in enumerate(TRUTH.items()):
-            rows.append((noise, name, -damping, weights(found)[k], weights(found)[k] + damping, spread[k]))
-        print(f"noise {noise:g} rad: {found.verdict.kind}, {found.solution.solve_seconds:.1f} s")
+            rows.append((noise, name, -damping, weights(found)[k], weights(found)[k] + damping, std[k]))
+        print(f"noise {noise:g} rad: {found.status}, {found.solution.solve_seconds:.1f} s")
     show("Learned damping [N m s/rad]", ("noise [rad]", "joint", "truth", "weight", "error", "std"), rows)
 
 

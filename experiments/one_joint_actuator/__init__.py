@@ -1,1 +1,1 @@
-"""A servo on one joint with known truth: friction, armature, encoder bias and delay from one chirp."""
+"""Friction, armature, encoder bias and delay of a servo with known truth from one chirp."""

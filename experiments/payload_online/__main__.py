@@ -1,8 +1,8 @@
-"""A seven-joint arm picks up a load in motion; the stream shows when, and how heavy it is.
+"""A seven-joint arm picks up a load in motion; time and mass are estimated from the stream.
 
 `python -m experiments.payload_online [--quick] [--out DIR]`. The arm is simulated by MuJoCo at 1 kHz with encoder noise
-of 1 mrad; the load is 10 % of the last link's mass, held at the hand. Mass and centre of mass of the last link, and
-damping and dry friction of all joints, are unknown.
+of 1 mrad; the load is 10 % of the last link's mass, held at the hand. Mass and center of mass of the last link, and
+damping and Coulomb friction of all joints, are unknown.
 """
 
 import argparse
@@ -16,29 +16,29 @@ import plotly.graph_objects as go
 
 from experiments.recorded import show
 from experiments.seven_joint_arm import MASSES, STEP, played, wandering, xml
-from truesim.formats import loads
-from truesim.identify.online import Sample, Update, Watcher, Watching
+from truesim.files.robots import loads
+from truesim.identification.online import Sample, Update, Watcher, WatchOptions
 
 FREE = ("bodies/link7.mass", "bodies/link7.com", "joints/*.damping", "joints/*.frictionloss")
 MASS = "bodies/link7.mass"
 LOAD = 0.1 * MASSES[-1]
 """[kg]"""
 PICKED = 8.0
-"""When the load is picked up [s]."""
+"""Time of the pickup [s]."""
 AFTER = 6.0
-"""How long the stream goes on after that [s]."""
+"""Length of the stream after the pickup [s]."""
 
 
 class Outcome(NamedTuple):
-    """What one stream showed."""
+    """Result of one stream."""
 
     updates: list[Update]
     detected: list[float]
-    """When changes became certain [s]."""
+    """Times at which changes were detected [s]."""
     found: float
-    """Mass of the load five seconds after it was picked up; NaN without a change [kg]."""
+    """Estimated mass of the load five seconds after pickup; NaN without a change [kg]."""
     rate: float
-    """Samples a second of CPU time, after the first fit."""
+    """Samples per second of CPU time, after the first fit."""
 
 
 def stream(commands: np.ndarray, angles: np.ndarray) -> Iterator[Sample]:
@@ -49,11 +49,11 @@ def stream(commands: np.ndarray, angles: np.ndarray) -> Iterator[Sample]:
 
 
 def watched(seed: int, load: float = LOAD, seconds: float = PICKED + AFTER, picked: float = PICKED) -> Outcome:
-    """One stream; without a load nothing changes."""
+    """Result of one stream; without a load nothing changes."""
     commands = wandering(seconds, seed)
     first = round(min(picked, seconds) / STEP)
     machines = [(xml(), first), (xml(load), len(commands) - first)] if load else [(xml(), len(commands))]
-    watcher = Watcher(loads(xml()), FREE, watching=Watching(changes=("bodies/link7.*",)))
+    watcher = Watcher(loads(xml()), FREE, watching=WatchOptions(changes=("bodies/link7.*",)))
     updates, begun, samples = [], 0.0, 0
     for sample in stream(commands, played(machines, commands, seed)):
         found = watcher.feed(sample)
@@ -82,16 +82,16 @@ def picture(outcome: Outcome) -> go.Figure:
     truth = np.where(time_ < PICKED, MASSES[-1], MASSES[-1] + LOAD)
     figure.add_scatter(x=time_, y=truth, name="truth", line={"color": "black", "dash": "dot", "shape": "hv"})
     for when in outcome.detected:
-        figure.add_vline(x=when, line={"color": "#d62728"}, annotation_text="change known")
+        figure.add_vline(x=when, line={"color": "#d62728"}, annotation_text="change detected")
     figure.update_layout(xaxis_title="time [s]", yaxis_title="mass of the last link [kg]", template="plotly_white")
     return figure.update_yaxes(range=[0.66, 0.82])
 
 
 def main() -> None:
-    """Prints the table and draws the picture."""
+    """Print the tables and plot."""
     parser = argparse.ArgumentParser(prog="python -m experiments.payload_online")
     parser.add_argument("--quick", action="store_true", help="one stream with a load, a short one without")
-    parser.add_argument("--out", type=Path, default=Path("payload_online"), help="folder of the picture")
+    parser.add_argument("--out", type=Path, default=Path("payload_online"), help="folder of the plot")
     arguments = parser.parse_args()
     rows, first = [], None
     for seed in range(1 if arguments.quick else 5):
@@ -101,14 +101,14 @@ def main() -> None:
         error = 100 * abs(outcome.found / LOAD - 1)
         rows.append((f"load of {LOAD:.3g} kg, seed {seed}", late, outcome.found, error, outcome.rate))
     header = ("stream", "detected after [s]", "mass after 5 s [kg]", "error [%]", "samples/s of CPU")
-    show("Required: detected within 1 s, mass within 10 %, 1,000 samples a second", header, rows)
+    show("Required: detected within 1 s, mass within 10 %, 1,000 samples per second", header, rows)
     seconds = 20.0 if arguments.quick else 120.0
     still = watched(99, load=0.0, seconds=seconds, picked=np.inf)
     show("Nothing changes", ("stream", "false alarms"), [(f"{seconds:g} s", len(still.detected))])
     assert first is not None, "there is at least one stream"
     arguments.out.mkdir(parents=True, exist_ok=True)
     picture(first).write_html(arguments.out / "payload.html")
-    print(f"\nPicture: {arguments.out / 'payload.html'}")
+    print(f"\nPlot: {arguments.out / 'payload.html'}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Pendulums of point-like masses on spherical joints, recorded in MuJoCo as the real ones, and their trajectories here.
+"""Pendulums of point masses on spherical joints: recordings by MuJoCo, and trajectories by truesim.
 
-What is compared are unit heading vectors of the links, 25 times a second; only headings are noisy, not masses or time.
+Unit heading vectors of the links are compared at 25 Hz; only headings are noisy.
 The real pendulum is integrated by MuJoCo at 1 kHz, ours at 100 Hz, both by Runge-Kutta.
 """
 
@@ -15,18 +15,18 @@ import mujoco
 import numpy as np
 
 from truesim.core.typing import Array, Float
-from truesim.dynamics.kinematics import link_poses
-from truesim.formats import loads
-from truesim.simulate import Simulator, State
+from truesim.files.robots import loads
+from truesim.physics.dynamics.kinematics import link_poses
+from truesim.physics.simulation import Simulator, State
 
 RATE, STEPS = 25, 10
-"""Samples a second, and samples of a recording after its start."""
+"""Sampling rate [Hz], and number of samples of a recording after its start."""
 SUBSTEPS, FINE = 4, 40
-"""Our steps and those of the real pendulum between samples."""
+"""Steps of truesim and of the real pendulum per sample."""
 NOISE = 2e-3
-"""Of headings [rad]: a millimetre on half a metre."""
+"""Standard deviation of the noise of headings [rad]: one millimeter at half a meter."""
 BOB = 4e-4
-"""Moment of inertia of each mass about its own centre [kg m^2]: a ball of 1 kg and 3 cm radius."""
+"""Moment of inertia of each mass about its own center [kg m^2]: a ball of 1 kg and 3 cm radius."""
 
 
 def text(lengths: Sequence[float], coms: Sequence[float] | None = None) -> str:
@@ -44,20 +44,20 @@ def text(lengths: Sequence[float], coms: Sequence[float] | None = None) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Recording:
-    """Where a pendulum was let go, at rest, and the headings seen from then on."""
+    """Initial configuration of a pendulum released from rest, and measured headings."""
 
-    q: Float[np.ndarray, "nq"]
+    q: Float[np.ndarray, " nq"]
     """Quaternions at the start, known exactly."""
     headings: Float[np.ndarray, "steps links 3"]
     """Measured unit vectors along the links."""
 
 
 def recorded(mjcf: str, seed: int, steps: int = STEPS) -> Recording:
-    """Lets the real pendulum go from a random tilt and records it.
+    """Release the real pendulum from a random tilt and record it.
 
     Args:
         mjcf: The real pendulum.
-        seed: Of tilt and noise.
+        seed: Seed of tilt and noise.
         steps: Number of samples.
     """
     rng = np.random.default_rng(seed)
@@ -79,8 +79,8 @@ def trajectory(recording: Recording, geometry: Callable[[Any], tuple[Any, Any]])
     """Headings as a function of parameters, of the shape of the recording's.
 
     Args:
-        recording: Where the pendulum was let go.
-        geometry: From parameters to the lengths of the links and the distances of their centres of mass [m].
+        recording: Recording with the initial configuration.
+        geometry: From parameters to the lengths of the links and the distances of their centers of mass [m].
     """
     steps, links, _ = recording.headings.shape
     simulator = Simulator.of(loads(text([1.0] * links)), timestep=1 / (RATE * SUBSTEPS))
@@ -89,14 +89,14 @@ def trajectory(recording: Recording, geometry: Callable[[Any], tuple[Any, Any]])
         lengths, coms = geometry(theta)
         zero = jnp.zeros((links, 2))
         places = jnp.concatenate([zero, -jnp.concatenate([jnp.zeros(1), lengths[:-1]])[:, None]], axis=1)
-        centres = jnp.concatenate([zero, -coms[:, None]], axis=1)
-        own = eqx.tree_at(lambda s: (s.model.bodies.position, s.model.bodies.com), simulator, (places, centres))
+        centers = jnp.concatenate([zero, -coms[:, None]], axis=1)
+        own = eqx.tree_at(lambda s: (s.model.bodies.position, s.model.bodies.com), simulator, (places, centers))
 
         def advance(state: State, _: None) -> tuple[State, Array]:
             state, _ = own.step(state, jnp.zeros(0))
             return state, -jnp.stack([X.rotation[:, 2] for X in link_poses(own.model, state.q)])
 
-        start = State.at_rest(own.model, jnp.asarray(recording.q))
+        start = own.initial_state(jnp.asarray(recording.q))
         _, headings = jax.lax.scan(advance, start, length=SUBSTEPS * steps)
         return headings[SUBSTEPS - 1 :: SUBSTEPS]
 

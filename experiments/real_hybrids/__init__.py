@@ -1,1 +1,1 @@
-"""Hybrids of recorded robots: the port that `suggest` proposes first, trained from three seeds, on held-out runs."""
+"""Hybrid models of recorded robots with a network at the first suggested port, tested on held-out runs."""

@@ -1,16 +1,13 @@
-"""Prints held-out errors of the best analytic fit and of hybrids at the port that `truesim suggest` proposes first.
+"""Held-out errors of the best analytic fit and of hybrids at the port that `truesim suggest` ranks first.
 
-`python -m experiments.real_hybrids [--out DIR] [--seeds N] [qube] [xl330] [dfki-C1] [dfki-C0]`. All is done by the
-command line: `identify`, `suggest --fit`, `identify --blueprint` with its defaults. Held-out runs take no part in
-anything but the errors, which are open-loop over windows of 0.5 s, each started from the 25 ms before it. `rmse` is
-over all windows; `median` is that of the windows' own errors, which says little where a robot rests half of the time.
-A second run with the same folder goes on where the first one stopped.
+`python -m experiments.real_hybrids [--out DIR] [--seeds N] [qube] [xl330] [dfki-C1] [dfki-C0]`. The experiment
+uses the command line: `identify`, `suggest --fit`, `identify --blueprint` with defaults. Held-out runs are used for the
+errors only, which are open-loop over windows of 0.5 s, each started from the 25 ms before it. `rmse` is over all
+windows; `median` is over the errors of windows, and says little for a robot that is at rest half of the time. A second
+run with the same folder resumes.
 """
 
 import argparse
-import json
-import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -20,45 +17,22 @@ from typing import Any
 import numpy as np
 
 from experiments.real_hybrids.cases import Case, chosen
-from experiments.real_robots.__main__ import freed, identified
+from experiments.real_hybrids.command import fitted, hybrid, suggested
+from experiments.real_robots.command import free_options
 from experiments.recorded import show
 
 Row = list[object]
 LARGE = "body.wrench"
-"""Networks here have hundreds of weights and compile for minutes: they are trained only where they come first."""
-
-
-def fitted(case: Case, out: Path, extra: Sequence[str] = ()) -> Any:
-    """The held-out errors of a fit, channel by channel; done only once in a folder."""
-    if not (out / "fit.json").is_file():
-        identified(case.robot, case.logs, case.held_out, [*case.options, *extra], out)
-    return json.loads((out / "fit.json").read_text(encoding="utf-8"))["errors"]["held_out"]
-
-
-def suggested(case: Case, fit: Path, out: Path) -> Any:
-    """What `truesim suggest` says of a fit."""
-    if not (out / "suggest.json").is_file():
-        program = [sys.executable, "-c", "from truesim.cli.main import run; run()"]
-        command = [*program, "suggest", str(case.robot), *map(str, case.logs), "--fit", str(fit), "--out", str(out)]
-        subprocess.run([*command, "--force"], check=True, stdout=subprocess.DEVNULL)
-    return json.loads((out / "suggest.json").read_text(encoding="utf-8"))
-
-
-def hybrid(case: Case, blueprint: Path, seed: int, out: Path) -> Any:
-    """The held-out errors with the networks of a blueprint, begun from a seed."""
-    out.mkdir(parents=True, exist_ok=True)
-    seeded = out / "blueprint.toml"
-    seeded.write_text(re.sub(r'"seed" = \d+', f'"seed" = {seed}', blueprint.read_text()), encoding="utf-8")
-    return fitted(case, out, ["--blueprint", str(seeded)])
+"""Networks at this port have hundreds of weights and compile for minutes: they are trained only if ranked first."""
 
 
 def ratio(before: Any, after: Any, measure: str) -> float:
-    """Errors over those of another fit: the geometric mean over channels."""
+    """Geometric mean over channels of the ratio of errors of two fits."""
     return float(np.exp(np.mean([np.log(after[channel][measure] / before[channel][measure]) for channel in before])))
 
 
 def row(what: str, before: Any, after: Any) -> Row:
-    """Errors of every channel, and the change of all together."""
+    """Row of the errors of every channel, and of their overall change."""
     cells: Row = [what]
     for measure in ("rmse", "median"):
         cells.append(" ".join(f"{after[channel][measure]:.4f}" for channel in before))
@@ -67,8 +41,8 @@ def row(what: str, before: Any, after: Any) -> Row:
 
 
 def compared(case: Case, out: Path, seeds: int) -> tuple[list[Row], list[Row]]:
-    """Rows of the road that was proposed, and of what was tried beside it; changes are from the best analytic fit."""
-    analytic, richer = fitted(case, out / "analytic"), fitted(case, out / "richer", freed(case.more))
+    """Rows of the first suggestion, and of alternatives; changes are relative to the best analytic fit."""
+    analytic, richer = fitted(case, out / "analytic"), fitted(case, out / "richer", free_options(case.more))
     best = richer if ratio(analytic, richer, "rmse") < 1 else analytic
     rows = [row(f"{case.name}: analytic", best, analytic)]
     tried = [row(f"{case.name}: analytic with {', '.join(case.more)}", best, richer)]
@@ -84,7 +58,7 @@ def compared(case: Case, out: Path, seeds: int) -> tuple[list[Row], list[Row]]:
 
 
 def named(suggestions: Sequence[Any], blueprint: Path) -> str:
-    """Port, kind and place of a blueprint's rule."""
+    """Port, kind and names of a blueprint's rule."""
     text = blueprint.read_text(encoding="utf-8")
     for s in suggestions:
         head = f"# {s['kind']} at {', '.join(s['names'])}:"
@@ -94,15 +68,15 @@ def named(suggestions: Sequence[Any], blueprint: Path) -> str:
 
 
 def main(words: list[str], out: Path, seeds: int) -> None:
-    """The robots that were asked for, or all."""
+    """Run the chosen robots, or all."""
     proposed: list[Row] = []
     beside: list[Row] = []
     for case in chosen(words, out):
         rows, tried = compared(case, out / case.name.replace(", ", "-").replace(" ", "-").lower(), seeds)
         proposed, beside = proposed + rows, beside + tried
         header = ("fit", "rmse [rad]", "change", "median [rad]", "change")
-        show(f"Held-out errors at the port proposed first; folders are in {out}", header, proposed)
-        show("Tried beside it", header, beside)
+        show(f"Held-out errors at the port ranked first; folders are in {out}", header, proposed)
+        show("Alternatives", header, beside)
         sys.stdout.flush()
 
 

@@ -1,1 +1,1 @@
-"""Recorded robots through the command line, as a user would: DFKI double pendulum, Qube, EMPS."""
+"""Recorded robots identified by the command line: DFKI double pendulum, Qube, EMPS."""

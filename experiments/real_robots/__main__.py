@@ -1,45 +1,25 @@
-"""Runs `truesim identify` on recorded robots and prints what was required beside what was reached.
+"""Results of `truesim identify` on recorded robots, compared with required values.
 
 `python -m experiments.real_robots [--out DIR]`. Held-out errors are medians over windows of 0.5 s, open loop, each
 started from the 25 ms before it.
 """
 
-import json
-import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.real_robots.command import DFKI, OFFSETS, TRAINING, free_options, run_identify
 from experiments.recorded import folder, show
 
-DFKI = ("bodies/*.mass", "bodies/*.com[2]", "bodies/*.inertia[1]", "joints/*.damping", "joints/*.frictionloss")
-OFFSETS = "actuators/*.offset"
 PUBLISHED = {"C1": (0.160, 0.230, 0.0509), "C0": (0.181, 0.241, 0.0539)}
 """m2 r2 [kg m], m1 r1 + m2 l1 [kg m], I2 about the elbow [kg m^2]."""
 ALLOWED = {"C1": (0.018, 0.041), "C0": (0.030, 0.045)}
 """Held-out errors of shoulder and elbow [rad]."""
-TRAINING = {"C1": 7, "C0": 6}
 UPPER = 0.2
 """Length of the upper link [m]."""
 
 Row = tuple[str, str, object]
-
-
-def identified(robot: Path, logs: Sequence[Path], holdout: Sequence[Path], options: Sequence[str], out: Path) -> Any:
-    """The content of fit.json after the command."""
-    program = [sys.executable, "-c", "from truesim.cli.main import run; run()"]
-    command = [*program, "identify", str(robot), *map(str, logs), *options]
-    for log in holdout:
-        command += ["--holdout", str(log)]
-    subprocess.run([*command, "--out", str(out), "--force"], check=True, stdout=subprocess.DEVNULL)
-    return json.loads((out / "fit.json").read_text(encoding="utf-8"))
-
-
-def freed(patterns: Sequence[str]) -> list[str]:
-    """The option for each pattern."""
-    return [word for pattern in patterns for word in ("--free", pattern)]
 
 
 def values(fit: Any) -> dict[str, float]:
@@ -52,8 +32,8 @@ def dfki(design: str, out: Path) -> list[Row]:
     data = folder("dfki_double_pendulum")
     logs = sorted(data.glob(f"{design}_*.csv"))
     train, kept = logs[: TRAINING[design]], logs[TRAINING[design] :]
-    options = [*freed((*DFKI, OFFSETS)), "--window", "0.5"]
-    fit = identified(data / "rig_C.xml", train, kept, options, out / design)
+    options = [*free_options((*DFKI, OFFSETS)), "--window", "0.5"]
+    fit = run_identify(data / "rig_C.xml", train, kept, options, out / design)
     found = values(fit)
     names = [path.split("/")[1].rpartition(".")[0] for path in found if path.endswith(".mass")]
     m1, m2 = (found[f"bodies/{name}.mass"] for name in names)
@@ -75,7 +55,7 @@ def qube(out: Path) -> list[Row]:
     data = folder("qube")
     logs = sorted(data.glob("chirp*.csv"))
     free = ("bodies/*.mass", "joints/*.damping", "joints/*.frictionloss", "joints/*.armature", "actuators/*.delay")
-    fit = identified(data / "rig.xml", logs[:3], logs[3:], freed(free), out / "qube")
+    fit = run_identify(data / "rig.xml", logs[:3], logs[3:], free_options(free), out / "qube")
     delay = next(value for path, value in values(fit).items() if path.endswith(".delay"))
     rows: list[Row] = [("Qube delay [ms]", "2 to 8", 1e3 * delay)]
     for channel, error in fit["errors"]["held_out"].items():
@@ -90,13 +70,13 @@ def emps(out: Path) -> list[Row]:
     """The linear drive."""
     data = folder("emps")
     free = ("bodies/*.mass", "joints/*.damping", "joints/*.frictionloss", OFFSETS)
-    found = values(identified(data / "rig.xml", [data / "train.csv"], [], freed(free), out / "emps"))
+    found = values(run_identify(data / "rig.xml", [data / "train.csv"], [], free_options(free), out / "emps"))
     wanted = {".mass": "95.11 +-2 %", ".damping": "203.5 +-4 %", ".frictionloss": "20.39 +-4 %"}
     return [(f"EMPS {path}", wanted[end], found[path]) for end in wanted for path in found if path.endswith(end)]
 
 
 def main() -> None:
-    """All robots."""
+    """Identify all robots and print a table."""
     place = Path(sys.argv[sys.argv.index("--out") + 1]) if "--out" in sys.argv else Path(tempfile.mkdtemp())
     rows = [*dfki("C1", place), *dfki("C0", place), *qube(place), *emps(place)]
     show(f"Recorded robots; reports are in {place}", ("figure", "required", "reached"), rows)

@@ -1,1 +1,1 @@
-"""Levenberg-Marquardt and CMA-ES on the same costs: how many simulated steps each needs."""
+"""Number of simulated steps of Levenberg-Marquardt and CMA-ES on the same costs."""

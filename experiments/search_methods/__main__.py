@@ -1,8 +1,8 @@
-"""Simulated steps that Levenberg-Marquardt and CMA-ES need to come to the same cost.
+"""Number of simulated steps that Levenberg-Marquardt and CMA-ES need to reach the same cost.
 
-`python -m experiments.search_methods [--quick]`. Data is made with MuJoCo at a fine step. Steps whose derivatives are
-taken count once, and in the next column once for the step and once for each parameter. CMA-ES runs until it is as good
-as Levenberg-Marquardt, to a part in ten thousand.
+`python -m experiments.search_methods [--quick]`. Data is simulated by MuJoCo at a fine step. Steps with derivatives
+count once, and in the next column once for the step and once for each parameter. CMA-ES runs until its cost exceeds
+that of Levenberg-Marquardt by at most 0.01 %.
 """
 
 import argparse
@@ -11,23 +11,23 @@ import jax
 
 from experiments.recorded import show
 from experiments.search_methods.cases import Case, lecture, servo
-from truesim.identify.search import Evolution, Found, Hopping, evolve, hop
+from truesim.optimize import BasinHoppingOptions, CmaEsOptions, SearchResult, basin_hopping, cma_es
 
 SAME = 1e-4
-"""Costs that differ by less than this part are the same."""
+"""Relative difference below which costs are equal."""
 
 
-def gradient(case: Case) -> Found:
-    """One solve from the robot's own values."""
-    return hop(case.objective, Hopping(chains=1, solves=1))
+def gradient(case: Case) -> SearchResult:
+    """One solve from the robot's values."""
+    return basin_hopping(case.objective, BasinHoppingOptions(chains=1, solves=1))
 
 
-def evolved(case: Case, goal: float, seed: int = 0) -> Found:
-    """CMA-ES from the same values until it is below a cost."""
-    return evolve(case.objective, Evolution(seed=seed, goal=goal, solves=20_000))
+def evolved(case: Case, goal: float, seed: int = 0) -> SearchResult:
+    """CMA-ES from the same values until the cost is below `goal`."""
+    return cma_es(case.objective, CmaEsOptions(seed=seed, goal=goal, solves=20_000))
 
 
-def found_values(case: Case, found: Found) -> dict[str, float]:
+def found_values(case: Case, found: SearchResult) -> dict[str, float]:
     """The best values, by path [SI units]."""
     problem = case.objective.problem
     values, _ = problem.values(found.best.theta)
@@ -35,12 +35,12 @@ def found_values(case: Case, found: Found) -> dict[str, float]:
 
 
 def within(case: Case, values: dict[str, float]) -> bool:
-    """Whether every value is as near to the truth as it has to be."""
+    """True if the errors of all values are accepted."""
     return all(abs(values[path] - truth) <= case.allowed[path] for path, truth in case.truth.items())
 
 
 def main() -> None:
-    """Runs both methods on both cases and prints."""
+    """Run both methods on both cases and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a shorter chirp for the servo")
     quick = parser.parse_args().quick
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def compare(case: Case) -> None:
-    """Prints what both methods found and what it took."""
+    """Print the results and the cost of both methods."""
     size, steps = len(case.truth), case.objective.steps
     by_gradient = gradient(case)
     by_evolution = evolved(case, by_gradient.best.cost * (1 + SAME))

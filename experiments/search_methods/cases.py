@@ -1,4 +1,4 @@
-"""What is identified: the lecture's pair of latency and strength, and the servo of one joint."""
+"""Test cases: latency and strength of a leg, from a lecture, and the servo of one joint."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 import mujoco
 import numpy as np
 
-from experiments.one_joint_actuator import __main__ as one_joint
 from experiments.one_joint_actuator import machine
-from truesim.data import Log
-from truesim.formats import loads
-from truesim.identify.build import build
-from truesim.identify.search import OpenLoop
-from truesim.model import paths
+from experiments.one_joint_actuator import unknowns as one_joint
+from truesim.files.logs import Log
+from truesim.files.robots import loads
+from truesim.identification.problem.build import build
+from truesim.identification.search import OpenLoop
+from truesim.physics.model import paths
 
 LEG = """
 <mujoco model="leg"><option timestep="{step}" integrator="implicitfast"/>
@@ -20,28 +20,28 @@ LEG = """
     <inertial pos="0 0 -0.3" mass="1" diaginertia="0.01 0.01 0.01"/></body></worldbody>
   <actuator><general name="motor" joint="knee" gainprm="{strength}"/></actuator></mujoco>"""
 RATE, FINE, SECONDS = 500, 20, 4.0
-"""Samples a second, steps of the real leg within a sample, and the length of the log [s]."""
+"""Sampling rate [Hz], steps of the real leg per sample, and length of the log [s]."""
 STEP = 0.5e-3
 """Step of the simulator in the fit [s]."""
 STRENGTH, LATENCY = 10.0, 5e-3
-"""Truth: torque of the full command [N m], and how late commands act [s]."""
+"""True torque at full command [N m], and true delay of commands [s]."""
 FIRST_STRENGTH, FIRST_LATENCY = 2.0, 1e-3
-"""What the robot's file says."""
+"""Values in the robot's file."""
 NOISE = 0.5e-3
-"""Of the encoder [rad]."""
+"""Standard deviation of the encoder noise [rad]."""
 GAIN, DELAY = "actuators/motor.gain", "actuators/motor.delay"
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """Something to identify, with known truth."""
+    """An identification problem with known truth."""
 
     name: str
     objective: OpenLoop
     truth: Mapping[str, float]
-    """By path [SI units]."""
+    """True values by path [SI units]."""
     allowed: Mapping[str, float]
-    """Largest error [SI units]."""
+    """Largest accepted errors by path [SI units]."""
 
 
 def lecture(threads: int = 1) -> Case:
@@ -88,7 +88,7 @@ def swung_leg(seed: int = 0) -> Log:
 
 
 def _command(time: np.ndarray) -> np.ndarray:
-    """Held over each sample, in parts of the full command."""
+    """Commands by zero-order hold, relative to the full command."""
     held = np.floor(np.clip(time, 0.0, None) * RATE + 1e-6) / RATE
     waves = [np.sin(2 * np.pi * f * held + phase) for f, phase in ((0.7, 0.0), (1.9, 1.0), (4.3, 2.0))]
     return np.where(time >= 0, sum(waves) / 6, 0.0)

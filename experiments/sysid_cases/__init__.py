@@ -1,1 +1,1 @@
-"""Five synthetic problems with known answers, and what this library and the nearest peer make of them."""
+"""Synthetic problems with known truth, solved by truesim and by MuJoCo's identification toolbox."""

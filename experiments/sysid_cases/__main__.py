@@ -1,8 +1,7 @@
-"""The table of cases: `python -m experiments.sysid_cases [--draws N] [--peer PYTHON]`.
+"""Table of cases: `python -m experiments.sysid_cases [--draws N] [--peer PYTHON]`.
 
-Errors are relative, the median and the largest over parameters; `inside` counts truths within their 95 % intervals. CPU
-seconds are those of the fit itself; compilation stands beside them. The peer is MuJoCo's toolbox, run by the Python
-that is given.
+Errors are relative, median and maximum over parameters; `inside` counts true values within their 95 % intervals. CPU
+seconds are those of the fit; compilation is a separate column. The peer is MuJoCo's toolbox, run by the given Python.
 """
 
 import argparse
@@ -28,21 +27,21 @@ from experiments.sysid_cases.cases import (
     read_case,
     with_noise,
 )
-from truesim.identify.result import Fit
-from truesim.spatial.inertia import unphysical
+from truesim.identification.fit import Fit
+from truesim.math.spatial.inertia import unphysical
 
 SCRIPT = Path(__file__).with_name("peer.py")
 
 
 def main() -> None:
-    """Runs everything."""
+    """Run all cases and print tables."""
     parser = argparse.ArgumentParser(prog="python -m experiments.sysid_cases")
     parser.add_argument("--draws", type=int, default=0, help="fresh draws of noise for the coverage of arm7_servo")
     parser.add_argument("--peer", default=sys.executable, help='Python with "mujoco[sysid]"')
     parser.add_argument("--cases", nargs="*", default=NAMES, choices=NAMES)
     arguments = parser.parse_args()
     console = Console(width=140)
-    table = Table("case", "by", "verdict", "median", "largest", "inside", "fit CPU s", "compile s")
+    table = Table("case", "by", "status", "median", "largest", "inside", "fit CPU s", "compile s")
     for name in arguments.cases:
         case = read_case(data_folder(), name)
         table.add_row(*_ours(case))
@@ -53,14 +52,14 @@ def main() -> None:
         console.print(_last_link(read_case(data_folder(), "arm7_servo")))
 
 
-def _row(case: Case, who: str, verdict: str, wrong: np.ndarray, inside: np.ndarray) -> list[str]:
+def _row(case: Case, solver: str, status: str, wrong: np.ndarray, inside: np.ndarray) -> list[str]:
     shares = [f"{100 * x:.3g} %" for x in (np.median(wrong), np.max(wrong))]
-    return [case.name, who, verdict, *shares, f"{inside.sum()}/{inside.size}"]
+    return [case.name, solver, status, *shares, f"{inside.sum()}/{inside.size}"]
 
 
 def _ours(case: Case) -> list[str]:
     fit = fitted(problem_of(case))
-    row = _row(case, "truesim", fit.verdict.kind, errors(fit, case.truth), covered(fit, case.truth))
+    row = _row(case, "truesim", fit.status, errors(fit, case.truth), covered(fit, case.truth))
     return [*row, f"{fit.solution.solve_seconds:.2f}", f"{fit.solution.compile_seconds:.1f}"]
 
 
@@ -77,7 +76,7 @@ def _peers(case: Case, python: str) -> list[str]:
 
 
 def _coverage(case: Case, draws: int) -> str:
-    """How often 95 % intervals hold the truth."""
+    """Coverage of 95 % intervals."""
     clean, first, seconds, inside = clean_signal(case), problem_of(case), [], []
     for seed in range(draws):
         fit = fitted(problem_of(case, with_noise(case, clean, seed), first))
@@ -85,9 +84,9 @@ def _coverage(case: Case, draws: int) -> str:
         seconds.append(fit.solution.solve_seconds)
     share, each = float(np.mean(inside)), np.mean(inside, axis=0)
     return (
-        f"{case.name}, {draws} fresh draws of noise: intervals hold {np.sum(inside)} of {np.size(inside)} truths "
+        f"{case.name}, {draws} fresh draws of noise: intervals cover {np.sum(inside)} of {np.size(inside)} true values "
         f"({100 * share:.1f} %), from {100 * each.min():.0f} to {100 * each.max():.0f} % for single parameters; "
-        f"{np.median(seconds):.2f} s of CPU a fit."
+        f"{np.median(seconds):.2f} s of CPU per fit."
     )
 
 
@@ -97,8 +96,8 @@ def _last_link(case: Case) -> str:
     fit = fitted(problem)
     inside = covered(fit, truth)
     return (
-        f"Full inertia of the last link, damping and armature: {inside.sum()} of {inside.size} truths within their "
-        f"intervals, {'every' if _physical(fit) else 'not every'} body physical, verdict {fit.verdict.kind}, "
+        f"Full inertia of the last link, damping and armature: {inside.sum()} of {inside.size} true values in their "
+        f"intervals, {'every' if _physical(fit) else 'not every'} body physical, status {fit.status}, "
         f"{fit.solution.solve_seconds:.2f} s of CPU."
     )
 

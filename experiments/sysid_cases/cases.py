@@ -8,25 +8,26 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from truesim.data import Log, read_log
-from truesim.formats import load
-from truesim.identify.build import Options, build
-from truesim.identify.fit import solve_problem
-from truesim.identify.problem import Problem
-from truesim.identify.result import Fit, conclude
-from truesim.model import paths
-from truesim.model.model import Model
+from truesim.files.logs import Log, read_log
+from truesim.files.robots import load
+from truesim.identification.fit import Fit
+from truesim.identification.problem.build import build
+from truesim.identification.problem.options import ProblemOptions
+from truesim.identification.problem.problem import Problem
+from truesim.identification.solve.stages import solve_problem
+from truesim.physics.model import paths
+from truesim.physics.model.model import Model
 
 NAMES = ("pendulum2_4s", "pendulum2_10s", "arm7_servo", "arm7_torque")
 LAST_LINK = ("bodies/link7.mass", "bodies/link7.com", "bodies/link7.inertia", "joints/*.damping", "joints/*.armature")
 """Ten inertial parameters of the arm's last link, and two numbers for each joint."""
 OFF = 1.5
-"""By which factor the start of these is wrong."""
+"""Factor by which their start values are wrong."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One problem with its answer."""
+    """One problem with its true values."""
 
     name: str
     file: Path
@@ -36,7 +37,7 @@ class Case:
     truth: np.ndarray
     bounds: dict[str, tuple[float, float]]
     start: tuple[np.ndarray, np.ndarray]
-    """Configuration and velocity from which it was recorded."""
+    """Initial configuration and velocity of the recording."""
     noise: np.ndarray
     """Standard deviation of each sensor's noise."""
 
@@ -76,14 +77,14 @@ def read_case(folder: Path, name: str) -> Case:
 
 
 def problem_of(case: Case, log: Log | None = None, like: Problem | None = None) -> Problem:
-    """The case as a problem, or the same with another log."""
-    found = build(case.model, [log or case.log], case.paths, Options(bounds=case.bounds))
+    """Estimation problem of a case, optionally with another log."""
+    found = build(case.model, [log or case.log], case.paths, ProblemOptions(bounds=case.bounds))
     return dataclasses.replace(found, like=like)
 
 
 def fitted(problem: Problem) -> Fit:
-    """The problem, solved."""
-    return conclude(solve_problem(problem))
+    """Fit of a problem."""
+    return Fit.of(solve_problem(problem))
 
 
 def errors(fit: Fit, truth: np.ndarray) -> np.ndarray:
@@ -92,24 +93,24 @@ def errors(fit: Fit, truth: np.ndarray) -> np.ndarray:
 
 
 def covered(fit: Fit, truth: np.ndarray) -> np.ndarray:
-    """Whether the 95 % interval of each number holds its truth."""
+    """True for each number whose 95 % interval covers its true value."""
     low, high = (np.concatenate([np.ravel(getattr(e, end)) for e in fit.estimates]) for end in ("low", "high"))
     return (low <= truth) & (truth <= high)
 
 
 def clean_signal(case: Case) -> np.ndarray:
-    """The sensors' readings without noise, simulated in MuJoCo with the truth."""
+    """Measurements without noise, simulated by MuJoCo with the true values."""
     truth = _true_mujoco(case)
     data = mujoco.MjData(truth)
     data.qpos[:], data.qvel[:] = case.start
-    controls = case.log.held([f"ctrl/{truth.actuator(i).name}" for i in range(truth.nu)], case.log.time)
-    readings = np.empty((len(controls), truth.nsensordata))
+    controls = case.log.hold([f"ctrl/{truth.actuator(i).name}" for i in range(truth.nu)], case.log.time)
+    measurements = np.empty((len(controls), truth.nsensordata))
     for k, control in enumerate(controls):
         data.ctrl[:] = control
         mujoco.mj_forward(truth, data)
-        readings[k] = data.sensordata
+        measurements[k] = data.sensordata
         mujoco.mj_step(truth, data)
-    return readings
+    return measurements
 
 
 def with_noise(case: Case, clean: np.ndarray, seed: int) -> Log:
@@ -120,7 +121,7 @@ def with_noise(case: Case, clean: np.ndarray, seed: int) -> Log:
 
 
 def last_link(case: Case) -> tuple[Problem, np.ndarray]:
-    """The arm's last link with its full inertia, all damping and all armature, from a wrong start; and the truth."""
+    """Problem of the last link's full inertia and all damping and armature from a wrong start, with the true values."""
     true = case.true_model
     found = build(true, [case.log], LAST_LINK)
     truth = np.concatenate([np.ravel(p.start) for p in found.parameters])

@@ -17,7 +17,7 @@ from mujoco import sysid
 
 
 def setter(path: str) -> Any:
-    """What writes a parameter into the peer's model."""
+    """Function that writes a parameter into the peer's model."""
     group, rest = path.split("/")
     name, _, field = rest.rpartition(".")
 
@@ -42,7 +42,7 @@ def solve(folder: Path, case: str) -> dict[str, Any]:
     names = table.dtype.names
     columns = {kind: np.stack([table[n] for n in names if n.startswith(kind)], axis=1) for kind in ("ctrl", "sensor")}
     clock = table["time"]
-    late = clock + model.opt.timestep  # its readings carry the stamp of the step's end
+    late = clock + model.opt.timestep  # its measurements have the stamp of the end of the step
     sequences = sysid.ModelSequences(
         case,
         spec,

@@ -1,1 +1,1 @@
-"""Lengths of a double pendulum from a short motion: where one solve finds the truth, and where hopping does."""
+"""Lengths of a double pendulum from a short motion: convergence of single solves and of basin hopping."""

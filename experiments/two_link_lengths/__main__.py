@@ -1,8 +1,8 @@
-"""Finds the lengths of a double pendulum from 10,000 starts, by one solve and by basin hopping from each.
+"""Lengths of a double pendulum from 10,000 starts, by one solve and by basin hopping from each.
 
-`python -m experiments.two_link_lengths [--out basins.svg]`. The table says how many starts lead to the truth, how long
-the study takes, and how many solves a second the lanes do beside a loop of `scipy.optimize.least_squares` over the same
-compiled residuals and derivatives.
+`python -m experiments.two_link_lengths [--out basins.svg]`. The tables give the number of starts that lead to the
+truth, the time of the study, and the solves per second of a batch compared with a loop of
+`scipy.optimize.least_squares` over the same compiled residuals and derivatives.
 """
 
 import argparse
@@ -12,50 +12,52 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from benchmarks.peers.scipy_solves import loop
+from benchmarks.timing import best_seconds
+from benchmarks.two_links import HIGH, LOW, TRUTH, problem, starts
 from experiments.recorded import show
 from experiments.two_link_lengths.picture import draw
-from truesim.bench.peers.scipy_solves import loop
-from truesim.bench.timing import best_seconds
-from truesim.bench.two_links import HIGH, LOW, TRUTH, problem, starts
 from truesim.core.typing import Float
-from truesim.identify.search import Found, Hopping, Residuals, Solve, basins_of_solves, hop
+from truesim.optimize import BasinHoppingOptions, Residuals, SearchResult, SolveRecord, basin_hopping, group_solves
 
 GRID = 100
-"""Starts along each length."""
+"""Number of starts along each length."""
 EXACT = 1e-6
-"""Lengths that are this close to the truth are the truth [m]."""
+"""Largest error of a length that counts as found [m]."""
 GOAL = 1e-14
-"""Cost below which a chain has nothing left to find [rad^2]."""
+"""Cost at which a chain stops [rad^2]."""
 THREADS = 2
 
 
-def alone(objective: Residuals, grid: Float[np.ndarray, "starts 2"]) -> Found:
+def alone(objective: Residuals, grid: Float[np.ndarray, "starts 2"]) -> SearchResult:
     """One solve from each start."""
-    return hop(objective, Hopping(chains=len(grid), solves=len(grid)), starts=grid)
+    return basin_hopping(objective, BasinHoppingOptions(chains=len(grid), solves=len(grid)), starts=grid)
 
 
-def hopped(objective: Residuals, grid: Float[np.ndarray, "starts 2"], seed: int = 0) -> Found:
+def hopped(objective: Residuals, grid: Float[np.ndarray, "starts 2"], seed: int = 0) -> SearchResult:
     """Basin hopping from each start until each chain has reached the goal."""
-    return hop(objective, Hopping(chains=len(grid), goal=GOAL, every=True, seed=seed), starts=grid)
+    return basin_hopping(
+        objective, BasinHoppingOptions(chains=len(grid), goal=GOAL, every_chain=True, seed=seed), starts=grid
+    )
 
 
-def chains_best(found: Found) -> list[Solve]:
+def chains_best(found: SearchResult) -> list[SolveRecord]:
     """The best solve of every chain."""
-    best: dict[int, Solve] = {}
+    best: dict[int, SolveRecord] = {}
     for solve in found.solves:
         if solve.chain not in best or solve.cost < best[solve.chain].cost:
             best[solve.chain] = solve
     return [best[chain] for chain in sorted(best)]
 
 
-def errors(solves: list[Solve]) -> Float[np.ndarray, "solves"]:
+def errors(solves: list[SolveRecord]) -> Float[np.ndarray, " solves"]:
     """Largest error of a length [m]."""
     return np.array([np.abs(solve.theta - TRUTH).max() for solve in solves])
 
 
-def picture(path: Path, single: Found, many: Found) -> None:
-    """Which basin one solve ends in, and how many solves hopping needs."""
-    found = basins_of_solves(single.solves, single.box.width)
+def picture(path: Path, single: SearchResult, many: SearchResult) -> None:
+    """Draw the basin of a single solve from each start, and the number of solves of hopping."""
+    found = group_solves(single.solves, single.space.width)
     ends = np.array([solve.theta for solve in single.solves])
     basin = np.abs(ends[:, None] - found.theta[None]).max(axis=2).argmin(axis=1).reshape(GRID, GRID)
     named = [f"({t[0]:.3g}, {t[1]:.3g}), cost {c:.2g}" for t, c in zip(found.theta, found.cost, strict=True)]
@@ -63,16 +65,19 @@ def picture(path: Path, single: Found, many: Found) -> None:
     counts = ["1 solve", *(f"{k + 1} solves" for k in range(1, 7)), "8 or more"]
     draw(
         path,
-        [("Minimum that one solve finds", basin, named), ("Hopping to the truth", np.minimum(needed, 7), counts)],
+        [
+            ("Minimum that one solve finds", basin, named),
+            ("Hops to the truth", np.minimum(needed, 7), counts),
+        ],
         LOW,
         HIGH,
     )
 
 
 def main() -> None:
-    """Runs the study and prints."""
+    """Run the study and print tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("two_link_lengths.svg"), help="where to draw the basin map")
+    parser.add_argument("--out", type=Path, default=Path("two_link_lengths.svg"), help="file of the basin map")
     out = parser.parse_args().out
     jax.config.update("jax_enable_x64", True)
     begin = time.perf_counter()
@@ -89,8 +94,8 @@ def main() -> None:
     few = grid[:: len(grid) // 200]
     ours, theirs = _rate(one, grid), len(few) / best_seconds(loop(one, few), patience=0)
     show(
-        "Solves a second on one thread",
-        ("batched lanes", "scipy.optimize.least_squares", "ratio", "required"),
+        "Solves per second on one thread",
+        ("batch", "scipy.optimize.least_squares", "ratio", "required"),
         [(ours, theirs, ours / theirs, 20)],
     )
     picture(out, single, many)
@@ -98,7 +103,7 @@ def main() -> None:
 
 
 def _rate(objective: Residuals, grid: Float[np.ndarray, "starts 2"]) -> float:
-    """Solves a second, the best of three runs after compilation."""
+    """Solves per second, the best of three runs after compilation."""
     objective.equations(grid[:4])
     return max(len(grid) / alone(objective, grid).seconds for _ in range(3))
 

@@ -1,4 +1,4 @@
-"""The basin map: what became of each start, as an SVG picture."""
+"""Basin map: result of each start, as SVG."""
 
 import itertools
 from pathlib import Path
@@ -9,16 +9,16 @@ from truesim.core.typing import Int
 
 CELL, MARGIN, TITLE = 4, 60, 30
 """Sizes [px]."""
-COLOURS = ("#4e79a7", "#e15759", "#f28e2b", "#76b7b2", "#edc948", "#b07aa1", "#9c755f", "#bab0ac")
+COLORS = ("#4e79a7", "#e15759", "#f28e2b", "#76b7b2", "#edc948", "#b07aa1", "#9c755f", "#bab0ac")
 Panel = tuple[str, Int[np.ndarray, "n n"], list[str]]
-"""Title, the class of each start, and what the classes are called."""
+"""Title, class of each start, and names of the classes."""
 
 
 def draw(path: Path, panels: list[Panel], low: float, high: float) -> None:
-    """Writes the picture.
+    """Write the map.
 
     Args:
-        path: Where.
+        path: File to write.
         panels: Maps to draw side by side; rows are the second coordinate.
         low: Lower bound of both coordinates [m].
         high: Upper bound of both coordinates [m].
@@ -44,7 +44,7 @@ def _panel(panel: Panel, left: int, side: int, low: float, high: float) -> str:
         edges = [0, *(np.flatnonzero(np.diff(line)) + 1), len(line)]
         for a, b in itertools.pairwise(edges):
             at = f'x="{CELL * a}" y="{side - CELL * (row + 1)}" width="{CELL * (b - a)}" height="{CELL}"'
-            parts.append(f'<rect {at} fill="{COLOURS[line[a] % len(COLOURS)]}"/>')
+            parts.append(f'<rect {at} fill="{COLORS[line[a] % len(COLORS)]}"/>')
     below, middle = f'y="{side + 18}"', 'text-anchor="middle"'
     parts += [
         f'<text {below}>{low:g}</text><text x="{side}" {below} text-anchor="end">{high:g}</text>',
@@ -54,6 +54,6 @@ def _panel(panel: Panel, left: int, side: int, low: float, high: float) -> str:
     for k, name in enumerate(names):
         y = side + 36 + 18 * (k % 4)
         x = (k // 4) * side // 2
-        parts.append(f'<rect x="{x}" y="{y - 10}" width="12" height="12" fill="{COLOURS[k % len(COLOURS)]}"/>')
+        parts.append(f'<rect x="{x}" y="{y - 10}" width="12" height="12" fill="{COLORS[k % len(COLORS)]}"/>')
         parts.append(f'<text x="{x + 18}" y="{y}">{name}</text>')
     return "\n".join([*parts, "</g>"])

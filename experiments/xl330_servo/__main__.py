@@ -1,10 +1,10 @@
-"""Fits a Dynamixel XL330 to the runs at two settings of kp and predicts those at the third, for each of three settings.
+"""Fit of a Dynamixel XL330 to the runs at two values of kp, tested on those at the third, for each of three values.
 
-`python -m experiments.xl330_servo`. The law is `duty_servo`; kp is known for each run, the supply voltage follows its
-column, and while torque is switched off the motor is disconnected (a gear of zero). The servo closes on the encoder
-whose offset is sought, so offset and bias are one number. Runs are predicted open loop over their whole length from
-their first 25 ms; the score is the mean absolute error of the four trajectories. Friction in this model does not grow
-with the load, as it does in real gears.
+`python -m experiments.xl330_servo`. The actuator model is `duty_servo`; kp is known for each run, the supply voltage
+is read from its column, and while torque is switched off the motor is disconnected (a gear of zero). The servo uses the
+encoder whose offset is estimated, so offset and bias are one number. Runs are predicted open loop over the full length
+from their first 25 ms; the score is the mean absolute error of the four trajectories. Friction in this model does not
+grow with the load, as it does in real gears.
 """
 
 import json
@@ -13,19 +13,20 @@ import jax
 import numpy as np
 
 from experiments.recorded import folder, show
-from truesim.data import read_log
-from truesim.formats import load
-from truesim.identify.api import problems
-from truesim.identify.build import Options
-from truesim.identify.evaluate import predictions
-from truesim.identify.fit import Settings, solve_problem
-from truesim.identify.per_log import PerLog
-from truesim.model.laws import with_law
+from truesim.files.logs import read_log
+from truesim.files.robots import load
+from truesim.identification.diagnose.evaluation import predictions
+from truesim.identification.problem.build import build, prepare_logs, same_problem
+from truesim.identification.problem.options import ProblemOptions
+from truesim.identification.problem.per_log import PerLog
+from truesim.identification.solve.options import SolveOptions
+from truesim.identification.solve.stages import solve_problem
+from truesim.physics.model.actuator_models import with_actuator_model
 
 FREE = (
     "actuators/servo.error_gain",
     "actuators/servo.torque_constant",
-    "actuators/servo.resistance",  # shows, since the motor is disconnected in some runs
+    "actuators/servo.resistance",  # identifiable, since the motor is disconnected in some runs
     "actuators/servo.delay",
     "joints/arm.armature",
     "joints/arm.damping",
@@ -40,7 +41,7 @@ REQUIRED = 0.045
 
 
 def held_out_error(kp: float) -> tuple[float, dict[str, float]]:
-    """Error of the runs at this kp, fitted to all others, and what was found [rad, SI units]."""
+    """Error of the runs at this kp after a fit to all others, and estimates [rad, SI units]."""
     data = folder("xl330_servo")
     runs = json.loads((data / "runs.json").read_text(encoding="utf-8"))
     names = {kept: [name for name in runs if (runs[name]["kp"] == kp) == kept] for kept in (False, True)}
@@ -51,18 +52,19 @@ def held_out_error(kp: float) -> tuple[float, dict[str, float]]:
         },
         **{name: {"actuators/servo.kp": float(run["kp"])} for name, run in runs.items()},
     }
-    model = with_law(load(data / "rig.xml"), "servo", "duty_servo", kp=400.0, **START)
+    model = with_actuator_model(load(data / "rig.xml"), "servo", "duty_servo", kp=400.0, **START)
     fitted, kept = ([read_log(data / name) for name in names[k]] for k in (False, True))
-    problem, unseen = problems(model, fitted, FREE, kept, Options(ties=[OFFSET], per_log=per_log))
-    assert unseen is not None
-    theta = solve_problem(problem, Settings(window=WINDOW)).theta
-    errors = [np.abs(p.residual[p.valid]).mean() for p in predictions(unseen, theta, WHOLE)]
+    options = ProblemOptions(ties=[OFFSET], per_log=per_log)
+    problem = build(model, fitted, FREE, options)
+    held_out = same_problem(problem, model, prepare_logs(model, kept), FREE, options)
+    theta = solve_problem(problem, SolveOptions(window=WINDOW)).theta
+    errors = [np.abs(p.residual[p.valid]).mean() for p in predictions(held_out, theta, WHOLE)]
     values = zip(problem.parameters.names, problem.parameters.values(theta), strict=True)
     return float(np.mean(errors)), {name.rpartition(".")[2]: float(value) for name, value in values}
 
 
 def main() -> None:
-    """Leaves out each kp in turn and prints."""
+    """Leave out each kp in turn and print."""
     jax.config.update("jax_enable_x64", True)
     rows, header = [], ["kp left out", "required", "reached"]
     for kp in (100, 400, 800):

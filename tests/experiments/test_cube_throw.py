@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from experiments.cube_throw.fit import Throw
 from experiments.cube_throw.scene import THROW, other_throws, thrown
 

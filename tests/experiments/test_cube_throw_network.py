@@ -3,16 +3,16 @@
 import jax
 import numpy as np
 import pytest
+
 from experiments.cube_throw import network
 from experiments.cube_throw.floor import FreeSteps
 from experiments.cube_throw.models import IsotropicFriction, analytic, as_network, learned
 from experiments.cube_throw.scene import scene
 from experiments.cube_throw.windows import Follower, Shooting
+from truesim.physics.blueprint import MLP
+from truesim.physics.contact import BrownFriction
 
-from truesim.contact import BrownFriction
-from truesim.simulate import MLP
-
-SMALL = network.Settings(trained=2, length=8, begins=range(24, 72, 8))
+SMALL = network.ComparisonOptions(trained=2, length=8, begins=range(24, 72, 8))
 """The first 0.7 s of throws, in which they hit the floor."""
 
 

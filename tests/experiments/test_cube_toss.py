@@ -1,10 +1,11 @@
-"""Real tosses of a cube: first states, and numbers of contact that predict them."""
+"""Real tosses of a cube: initial states, and numbers of contact that predict them."""
 
 import numpy as np
 import pytest
-from experiments.cube_toss.__main__ import fit_ours
+
+from experiments.cube_toss.fit import fit_ours
 from experiments.cube_toss.ours import Ours
-from experiments.cube_toss.tosses import FIRST, GRAVITY, RATE, exponential, first_state, read_tosses
+from experiments.cube_toss.tosses import FIRST, GRAVITY, RATE, exponential, initial_state, read_tosses
 
 
 @pytest.fixture(scope="module")
@@ -13,13 +14,13 @@ def folder(sysid_cases):
     return sysid_cases.parent / "cube_toss"
 
 
-def test_first_states_are_those_of_a_flight():
-    """A cube that falls and turns steadily is recognised from its first frames."""
+def test_initial_states_are_those_of_a_flight():
+    """A cube that falls and turns steadily is recognized from its first frames."""
     t = np.arange(FIRST) / RATE
     v, w = np.array([1.0, -0.5, 0.3]), np.array([3.0, -8.0, 5.0])
     place = np.array([0.1, 0.2, 0.3]) + np.outer(t, v) - np.outer(t**2 / 2, [0, 0, GRAVITY])
     frames = np.concatenate([place, np.stack([exponential(x * w) for x in t])], axis=1)
-    q, found = first_state(frames)
+    q, found = initial_state(frames)
     np.testing.assert_allclose(q, [0.1, 0.2, 0.3, 1, 0, 0, 0], atol=1e-12)
     np.testing.assert_allclose(found, [*v, *w], atol=1e-9)
 

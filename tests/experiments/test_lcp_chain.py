@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from experiments.lcp_chain.__main__ import evaluations
-from experiments.lcp_chain.fit import TRUTH, Chain, one_mass, ten_masses
+
+from experiments.lcp_chain.fit import TRUTH, Chain, evaluations, one_mass, ten_masses
 from experiments.lcp_chain.scene import LINKS, RATE, drift
 
 

@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from experiments.real_hybrids.__main__ import fitted, hybrid, suggested
+
 from experiments.real_hybrids.cases import chosen, servo
+from experiments.real_hybrids.command import fitted, hybrid, suggested
 from experiments.recorded import BESIDE
 
 pytestmark = pytest.mark.skipif(

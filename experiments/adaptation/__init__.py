@@ -1,0 +1,1 @@
+"""Adaptation methods on small benchmarks with fixed references."""

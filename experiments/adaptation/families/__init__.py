@@ -1,0 +1,1 @@
+"""Families of small tasks with hidden numbers."""

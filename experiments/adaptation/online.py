@@ -1,0 +1,134 @@
+"""B5 and B6: online adaptation within an episode, UP-OSI and RMA, on a cart-pole swing-up with unknown parameters."""
+
+import dataclasses
+
+import jax
+import numpy as np
+
+from experiments.adaptation.rows import Row, make_row, stopwatch
+from truesim.core.precision import float32
+from truesim.policies import PlayOptions, PolicyTask, Randomization, log_uniform, make_task, play, uniform
+from truesim.policies.adaptation import (
+    ConditionedTraining,
+    OnlineLoop,
+    OnlinePolicy,
+    OsiOptions,
+    RmaOptions,
+    train_encoded,
+    train_osi,
+    train_rma,
+    train_robust,
+    train_universal,
+)
+
+OSI, RMA = "B5 UP-OSI, cart-pole swing-up", "B6 RMA, cart-pole swing-up with changing parameters"
+UNKNOWN = {
+    "bodies/pole.mass": log_uniform(0.5, 3.0, "scale"),
+    "actuators/motor.gain": log_uniform(0.4, 2.0, "scale"),
+    "joints/rail.damping": uniform(0.0, 2.0),
+    "joints/hinge.damping": uniform(0.0, 0.1),
+}
+"""Mass and gain relative to the robot's; damping [N s/m, N m s/rad]."""
+CHANGE_INTERVAL = 2.5
+"""Mean time between changes in B6 [s]."""
+EPISODES, HELD_OUT = 512, 777
+"""Episodes of an evaluation, and their seed, which no training uses."""
+JUMP, AFTER = 300, 100
+"""Control steps before parameters jump, and after it."""
+
+
+def unknown_cart_pole(change_interval: float = float("inf")) -> PolicyTask:
+    """The swing-up with unknown parameters."""
+    task = make_task("cart-pole-swingup", None, Randomization(UNKNOWN))
+    return dataclasses.replace(task, change_interval=change_interval)
+
+
+def after_jump(loop: OnlineLoop, weights, *, truth: bool):
+    """Reward over the steps after a jump for each episode, and the error of estimates at each of these steps."""
+    with float32():
+        key = jax.random.key(HELD_OUT)
+        state, _ = loop.play(weights, loop.start(HELD_OUT), JUMP, key, truth=truth)
+        other = loop.start(HELD_OUT + 1).episodes.parameters
+        state = state._replace(episodes=dataclasses.replace(state.episodes, parameters=other))
+        _, steps = loop.play(weights, state, AFTER, key, truth=truth)
+    ended = np.asarray(steps.ended)
+    alive = np.cumsum(ended, axis=0) - ended == 0
+    error = np.sqrt(np.mean((np.asarray(steps.estimate) - np.asarray(steps.target)) ** 2, axis=1))
+    return np.sum(np.asarray(steps.reward) * alive, axis=0), error
+
+
+def settling_steps(errors: np.ndarray) -> int:
+    """Steps until errors of estimates stay within a tenth of their fall above their last level, shape (steps, size).
+
+    Only parameters that the motion shows count: those whose error falls by half.
+    """
+    last = errors[-20:].mean(axis=0)
+    shown = last < 0.5 * errors[0]
+    if not shown.any():
+        return len(errors)
+    error, level = errors[:, shown].mean(axis=1), last[shown].mean()
+    return int(np.flatnonzero(error > level + 0.1 * (error[0] - level))[-1] + 1)
+
+
+def relative_to_told(online: OnlinePolicy) -> dict[str, np.ndarray]:
+    """Figures of an online policy: returns, and rewards after a jump, with estimates and told the truth."""
+    loop = OnlineLoop(online.policy, online.network, EPISODES)
+    found = {name: loop.returns(online.weights, HELD_OUT, truth=name == "told") for name in ("told", "online")}
+    for name in ("told", "online"):
+        found[f"{name}, after a jump"], error = after_jump(loop, online.weights, truth=name == "told")
+    return {**found, "settling steps": np.array([settling_steps(error)], float)}
+
+
+def robust_returns(task: PolicyTask, training: ConditionedTraining) -> np.ndarray:
+    """Returns of a policy that is told nothing, in the same episodes."""
+    policy = train_robust(task, training)
+    return play(policy, task, options=PlayOptions(EPISODES, HELD_OUT, noise=True, randomize=True)).returns
+
+
+def run(quick: bool, seeds: int) -> list[Row]:
+    """Rows of both benchmarks."""
+    steps, seeds = (100_000, 1) if quick else (8_000_000, seeds)
+    return osi_rows(steps, seeds, quick) + rma_rows(steps, seeds, quick)
+
+
+def osi_rows(steps: int, seeds: int, quick: bool) -> list[Row]:
+    """Rows of B5; figures of UP-OSI are relative to the policy that is told the truth."""
+    task, spent, figures = unknown_cart_pole(), [], []
+    for seed in range(seeds):
+        training = ConditionedTraining(steps=steps, seed=seed)
+        with stopwatch(spent):
+            options = OsiOptions(rounds=1, epochs=1, seed=seed) if quick else OsiOptions(seed=seed)
+            online = train_osi(train_universal(task, training), options)
+        figures.append({**relative_to_told(online), "robust": robust_returns(task, training)})
+    rows = [make_row(OSI, name, [f[name] for f in figures]) for name in ("told", "online", "robust")]
+
+    def ratio(name: str) -> list[np.ndarray]:  # of the same episodes, so that their differences count
+        return [1 - (f[f"told{name}"] - f[f"online{name}"]) / f[f"told{name}"].mean() for f in figures]
+
+    return [
+        *rows,
+        make_row(OSI, "online, part of told", ratio(""), required=0.95, seconds=float(np.mean(spent))),
+        make_row(OSI, "online, part of told in 100 steps after a jump", ratio(", after a jump"), required=0.9),
+        make_row(OSI, "steps until estimates settle after a jump", [f["settling steps"] for f in figures], required=20),
+    ]
+
+
+def rma_rows(steps: int, seeds: int, quick: bool) -> list[Row]:
+    """Rows of B6; the figure is the part of the way from robust to expert."""
+    task, spent, figures = unknown_cart_pole(CHANGE_INTERVAL), [], []
+    for seed in range(seeds):
+        training = ConditionedTraining(steps=steps, seed=seed)
+        with stopwatch(spent):
+            options = RmaOptions(iterations=2 if quick else 600, seed=seed)
+            online = train_rma(train_encoded(task, latent=4, training=training), options)
+        loop = OnlineLoop(online.policy, online.network, EPISODES)
+        figures.append(
+            {
+                "robust": robust_returns(task, training),
+                "expert": loop.returns(online.weights, HELD_OUT, truth=True),
+                "RMA": loop.returns(online.weights, HELD_OUT),
+            }
+        )
+    rows = [make_row(RMA, name, [f[name] for f in figures]) for name in figures[0]]
+    way = [1 - (f["expert"] - f["RMA"]) / (f["expert"].mean() - f["robust"].mean()) for f in figures]
+    return [*rows, make_row(RMA, "way from robust to expert", way, required=0.9, seconds=float(np.mean(spent)))]

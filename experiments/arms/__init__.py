@@ -1,0 +1,1 @@
+"""Regression of the torques of a recorded arm."""

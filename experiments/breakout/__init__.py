@@ -1,0 +1,1 @@
+"""Breakout played from pixels by planning with identified physics."""

@@ -1,0 +1,1 @@
+"""A cart-pole that is learned while it is controlled."""

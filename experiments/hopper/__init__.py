@@ -1,0 +1,1 @@
+"""The hopper of gymnasium runs at 2 m/s, planned through rigid contact."""

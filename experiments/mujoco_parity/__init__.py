@@ -1,0 +1,1 @@
+"""Motion of robot files against MuJoCo's, scene by scene."""

@@ -1,0 +1,48 @@
+"""`python -m experiments.mujoco_parity FOLDER…`: table of the differences between truesim's motion and MuJoCo's."""
+
+import argparse
+from pathlib import Path
+
+from experiments.mujoco_parity.parity import Parity, compare, with_doubles
+
+BEGIN, END = "<!-- parity: begin -->", "<!-- parity: end -->"
+
+
+def main() -> None:
+    """Compare all scenes below some folders and print a table, or write it into a page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "folders", nargs="+", help="Folders with scene*.xml, or NAME=FOLDER with any XML files, or files."
+    )
+    parser.add_argument("--instances", type=int, default=32, help="Motions per scene.")
+    parser.add_argument("--page", type=Path, help="Page whose table is replaced.")
+    options = parser.parse_args()
+    with_doubles()
+    lines = ["| scene | median | 90 % | iterations | left out |", "|---|---|---|---|---|"]
+    for name, scene in (found for text in options.folders for found in scenes(text)):
+        lines.append(row(compare(scene, options.instances, name)))
+        print(lines[-1], flush=True)
+    if options.page is not None:
+        text = options.page.read_text()
+        before, rest = text.split(BEGIN)
+        options.page.write_text(before + "\n".join([BEGIN, *lines, END]) + rest.split(END)[1])
+
+
+def scenes(text: str) -> list[tuple[str, Path]]:
+    """Name and file of every scene of an argument."""
+    name, _, folder = text.rpartition("=")
+    path = Path(folder)
+    files = [path] if path.is_file() else sorted(path.glob("*.xml" if name else "**/scene*.xml"))
+    return [(f"{name or file.parent.name}/{file.name}", file) for file in files]
+
+
+def row(parity: Parity) -> str:
+    """Line of the table."""
+    if parity.median is None:
+        return f"| {parity.scene} | - | - | - | {parity.reason} |"
+    same = "equal" if parity.iterations else "differ"
+    return f"| {parity.scene} | {parity.median:.0e} | {parity.most:.0e} | {same} | {parity.reason} |"
+
+
+if __name__ == "__main__":
+    main()

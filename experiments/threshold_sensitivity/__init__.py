@@ -1,0 +1,1 @@
+"""Sensitivity of estimates to the thresholds of the solver."""

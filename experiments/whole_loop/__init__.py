@@ -1,0 +1,1 @@
+"""The whole loop: identify a robot, randomize around its posterior, train, play on the robot, measure the gap."""
