@@ -5,22 +5,37 @@ import inspect
 import sys
 from pathlib import Path
 
+from truesim.core.errors import TruesimError
+
 MODULES = {
     "truesim": "The names most programs need.",
-    "truesim.dynamics": "Rigid-body algorithms on a model.",
-    "truesim.simulate": "Motion in time.",
-    "truesim.data": "Logs.",
-    "truesim.contact": "Where bodies touch, and how they act on each other.",
-    "truesim.identify": "From logs to parameters.",
-    "truesim.identify.search": "Many starts.",
-    "truesim.identify.posterior": "What the logs leave possible.",
-    "truesim.identify.online": "Parameters while a robot runs.",
-    "truesim.identify.design": "Experiments that tell most.",
-    "truesim.mujoco": "Fits in MuJoCo.",
+    "truesim.physics.dynamics": "Rigid-body algorithms on a model.",
+    "truesim.physics.simulation": "Motion in time.",
+    "truesim.files.logs": "Logs.",
+    "truesim.physics.contact": "Where bodies touch, and how they act on each other.",
+    "truesim.identification": "From logs to parameters.",
+    "truesim.identification.search": "Global search.",
+    "truesim.identification.posterior": "Posteriors of parameters.",
+    "truesim.identification.online": "Online identification.",
+    "truesim.identification.excitation": "Experiment design.",
+    "truesim.control": "Trajectory optimization and model predictive control.",
+    "truesim.bridges.mujoco": "Fits and closed loops in MuJoCo.",
+    "truesim.bridges.gymnasium": "Closed loops in environments of gymnasium.",
+    "truesim.torch": "Simulations in PyTorch.",
     "truesim.native": "JAX functions as vector machine code.",
-    "truesim.model.paths": "Numbers of a model by name.",
+    "truesim.physics.model.paths": "Numbers of a model by name.",
 }
 PAGE = Path(__file__).parent / "api.md"
+REFERENCE = Path(__file__).parent / "reference"
+"""Pages with signatures, made for the site and not kept."""
+HEAD = """# Public names
+
+Made by `make docs` from the docstrings. The site has a page with signatures for each module; `help` shows the same:
+
+```
+python -c "import truesim as ts; help(ts.identify)"
+```
+"""
 
 
 def public_names(module) -> list[str]:
@@ -38,18 +53,58 @@ def entry(name: str, value: object) -> str:
     return f"| `{name}` | {(inspect.getdoc(value) or '').splitlines()[0].replace('|', chr(92) + '|')} |"
 
 
+def section(path: str, sentence: str) -> str:
+    """Table of a module; that of the present page if the libraries that the module needs are not installed."""
+    module = imported(path)
+    if module is None:
+        return (
+            "## "
+            + next(part for part in PAGE.read_text().split("## ") if part.startswith(f"{path}\n")).rstrip("\n")
+            + "\n"
+        )
+    rows = [entry(name, getattr(module, name)) for name in sorted(public_names(module), key=str.lower)]
+    return f"## {path}\n\n{sentence}\n\n| name | what it is |\n|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def imported(path: str):
+    """A module, or None if a library that it needs is not installed."""
+    try:
+        return importlib.import_module(path)
+    except TruesimError:
+        return None
+
+
 def page() -> str:
     """The whole page."""
-    parts = ["# Public names\n\nMade by `make docs` from the docstrings; `help(name)` shows the rest.\n"]
-    for path, sentence in MODULES.items():
-        module = importlib.import_module(path)
-        rows = [entry(name, getattr(module, name)) for name in sorted(public_names(module), key=str.lower)]
-        parts.append(f"## {path}\n\n{sentence}\n\n| name | what it is |\n|---|---|\n" + "\n".join(rows) + "\n")
+    return "\n".join([HEAD, *(section(path, sentence) for path, sentence in MODULES.items())])
+
+
+def reference(path: str, sentence: str, seen: set[str]) -> str:
+    """Page of a module for mkdocstrings: public names by the place where they are defined, each on one page only."""
+    module, parts = importlib.import_module(path), [f"# {path}\n\n{sentence}\n\n```python\nimport {path}\n```\n"]
+    for name in sorted(public_names(module), key=str.lower):
+        value = getattr(module, name)
+        place = getattr(value, "__module__", "") or ""
+        if (inspect.isclass(value) or inspect.isfunction(value)) and place.startswith("truesim"):
+            full = f"{place}.{value.__qualname__}"
+            parts += [] if full in seen else [f"::: {full}\n"]
+            seen.add(full)
     return "\n".join(parts)
+
+
+def write_reference() -> None:
+    """Write the pages with signatures."""
+    REFERENCE.mkdir(exist_ok=True)
+    seen: set[str] = set()
+    for path, sentence in MODULES.items():
+        if imported(path) is None:
+            continue
+        (REFERENCE / f"{path}.md").write_text(reference(path, sentence, seen), encoding="utf-8")
 
 
 if __name__ == "__main__":
     if "--check" in sys.argv:
         sys.exit(PAGE.read_text() != page() and "docs/api.md is out of date: run `make docs`")
     PAGE.write_text(page())
+    write_reference()
     print(f"wrote {PAGE}")
