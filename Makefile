@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: setup demo test test-slow check bench docs clean
+.PHONY: setup demo test test-torch test-slow check bench docs clean
 
 setup: $(STAMP)
 
@@ -15,11 +15,17 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-demo: setup
+# The demo needs no developer packages: it takes the environment of `setup` if there is one, else a smaller one.
+demo:
+	test -x $(BIN)/truesim || { $(PYTHON) -m venv $(VENV) && $(PIP) install --quiet --constraint constraints.txt --editable '.[viewer]'; }
 	$(BIN)/truesim demo --out out/demo
 
 test: setup
 	$(BIN)/python -m pytest -n 2
+
+test-torch: setup
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[torch]'
+	$(BIN)/python -m pytest tests/bridges/torch
 
 test-slow: setup
 	$(BIN)/python -m pytest -m slow
@@ -33,10 +39,12 @@ check: setup
 bench: setup
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[bench]'
 	mkdir -p out
-	$(BIN)/truesim bench --page docs/benchmarks.md --out out/benchmarks.json
+	$(BIN)/python -m benchmarks --page docs/benchmarks.md --out out/benchmarks.json
 
 docs: setup
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[docs]'
 	$(BIN)/python docs/build.py
+	$(BIN)/mkdocs build --strict --site-dir out/site
 
 clean:
 	rm -rf $(VENV) out

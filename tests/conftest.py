@@ -1,11 +1,16 @@
 """Settings of all tests: 64-bit numbers, no silent broadcasting or promotion, the same random examples every time."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import jax
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from tests.annotations import check_annotations
+
+check_annotations()
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -23,6 +28,13 @@ settings.register_profile(
     "search", parent=settings.get_profile("stable"), derandomize=False, max_examples=1000, phases=tuple(Phase)
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _release_compiled_programs() -> Iterator[None]:
+    """Drop what XLA compiled for the tests of a module: nothing of it is used again, and it adds up to gigabytes."""
+    yield
+    jax.clear_caches()
 
 
 @pytest.fixture(scope="session")

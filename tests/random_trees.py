@@ -6,8 +6,8 @@ import mujoco
 import numpy as np
 from hypothesis import strategies as st
 
-from truesim.formats.compiled import from_compiled
-from truesim.model.model import Model
+from truesim.files.robots.compiled import from_compiled
+from truesim.physics.model.model import Model
 
 MOVING = (
     ("hinge",),
@@ -62,10 +62,10 @@ def _text(*numbers) -> str:
 def _inertial(rng: np.random.Generator) -> str:
     """Inertia of six point masses: always physical, anywhere, any orientation."""
     points, mass = rng.normal(size=(6, 3)) * 0.2, rng.uniform(0.2, 2, 6)
-    centre = mass @ points / mass.sum()
-    arms = points - centre
+    center = mass @ points / mass.sum()
+    arms = points - center
     full = sum(m * ((r @ r) * np.eye(3) - np.outer(r, r)) for m, r in zip(mass, arms, strict=True))
-    place = f'pos="{_text(centre)}" mass="{_text(mass.sum())}"'
+    place = f'pos="{_text(center)}" mass="{_text(mass.sum())}"'
     if rng.random() < 0.5:
         six = [full[0, 0], full[1, 1], full[2, 2], full[0, 1], full[0, 2], full[1, 2]]
         return f'<inertial {place} fullinertia="{_text(six)}"/>'

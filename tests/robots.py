@@ -6,10 +6,11 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
-from truesim.formats.compiled import from_compiled
-from truesim.model.actuators import NUMBERS
-from truesim.model.model import Model
-from truesim.simulate import Simulator, State
+from truesim.files.robots.compiled import from_compiled
+from truesim.physics.dynamics import reference_configuration
+from truesim.physics.model.actuators import MODEL_FIELDS
+from truesim.physics.model.model import Model
+from truesim.physics.simulation import Simulator, State
 
 PENDULUM = """
 <mujoco><compiler angle="radian"/><option timestep="0.002"><flag contact="disable"/></option><worldbody>
@@ -66,10 +67,10 @@ def robot(text: str) -> Model:
 def start(model: Model, seed: int = 0, speed: float = 1.0) -> State:
     """A state in motion, near where the file draws the robot."""
     rng = np.random.default_rng(seed)
-    at_rest = State.at_rest(model)
+    at_rest = reference_configuration(model)
     q = jnp.concatenate(
         [
-            link.kind.integrate(at_rest.q[link.q], 0.3 * rng.normal(size=link.kind.nv))
+            link.kind.integrate(at_rest[link.q], 0.3 * rng.normal(size=link.kind.nv))
             for link in model.topology.links
             if link.joint >= 0
         ]
@@ -94,7 +95,7 @@ def with_numbers(simulator: Simulator, replaced: Simulator) -> Simulator:
 
 def _bystanders(simulator: Simulator) -> tuple:
     model = simulator.model
-    idle = (getattr(model.actuators, field) for field in ("delay", *NUMBERS))
+    idle = (getattr(model.actuators, field) for field in ("delay", *MODEL_FIELDS))
     return model.geoms, model.sites, model.sensors, *idle
 
 

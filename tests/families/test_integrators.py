@@ -12,8 +12,8 @@ from tests.comparison import relative_error
 from tests.evaluation import compiled, evaluate
 from tests.robots import ROTATING, SMOOTH, SPINNING, numbers, robot, start, with_numbers
 from truesim.core.results import RESULTS
-from truesim.simulate import Simulator, State
-from truesim.simulate.integrators import INTEGRATORS, AbstractIntegrator, RungeKutta4, SemiImplicitEuler
+from truesim.physics.simulation import Simulator, State
+from truesim.physics.simulation.integrators import INTEGRATORS, AbstractIntegrator, RungeKutta4, SemiImplicitEuler
 
 MEMBERS = {**INTEGRATORS, "Euler without implicit damping": SemiImplicitEuler(implicit_damping=False)}
 DURATION = 0.2

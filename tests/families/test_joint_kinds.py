@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.evaluation import evaluate
-from truesim.model.kinds import KINDS, AbstractJointKind
+from truesim.physics.model.kinds import KINDS, AbstractJointKind
 
 ROUNDING = 1e-12
 

@@ -4,13 +4,13 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
-from truesim.dynamics import (
+from truesim.physics.dynamics import (
     bias_forces,
     body_accelerations,
     body_jacobian,
     body_poses,
     body_velocities,
-    centre_of_mass,
+    center_of_mass,
     forward_dynamics,
     inverse_dynamics,
     kinetic_energy,
@@ -32,7 +32,7 @@ def our_fields(model, q, v, tau, external) -> dict:
     return {
         "positions": poses.translation,
         "rotations": poses.rotation,
-        "centre of mass": centre_of_mass(model, q),
+        "center of mass": center_of_mass(model, q),
         "body jacobians": jnp.stack([body_jacobian(model, q, b) for b in (0, last)]),
         "point jacobian": point_jacobian(model, q, last, POINT),
         "velocities": body_velocities(model, q, v),
@@ -54,7 +54,7 @@ def mujoco_fields(m: mujoco.MjModel, q, v, tau, external) -> dict:
     rotations = d.xmat[1:].reshape(-1, 3, 3)
     for b in range(1, m.nbody):
         torque, force = (rotations[b - 1] @ part for part in np.split(np.asarray(external)[b - 1], 2))
-        arm = d.xpos[b] - d.xipos[b]  # MuJoCo applies forces at the centre of mass
+        arm = d.xpos[b] - d.xipos[b]  # MuJoCo applies forces at the center of mass
         d.xfrc_applied[b] = np.concatenate([force, torque + np.cross(arm, force)])
     mujoco.mj_forward(m, d)
     mujoco.mj_subtreeVel(m, d)
@@ -70,7 +70,7 @@ def mujoco_fields(m: mujoco.MjModel, q, v, tau, external) -> dict:
     return {
         "positions": d.xpos[1:],
         "rotations": rotations,
-        "centre of mass": d.subtree_com[0],
+        "center of mass": d.subtree_com[0],
         "body jacobians": np.stack([_jacobian(m, d, b, d.xpos[b]) for b in (1, m.nbody - 1)]),
         "point jacobian": _jacobian(m, d, m.nbody - 1, point),
         "velocities": np.stack([_object(mujoco.mj_objectVelocity, m, d, b) for b in range(1, m.nbody)]),

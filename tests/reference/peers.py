@@ -6,7 +6,7 @@ import numpy as np
 from tests.comparison import AGREEMENT, assert_fields_agree
 from tests.reference.mujoco_fields import acceleration_tolerance, mujoco_fields
 from tests.reference.pinocchio_model import PinocchioModel
-from truesim.model.model import Model
+from truesim.physics.model.model import Model
 
 ACCELERATIONS = ("acceleration", "body accelerations", "motion")
 SINGULAR = 1e14
@@ -20,7 +20,7 @@ def assert_agrees_with_both(ours: dict, m: mujoco.MjModel, model: Model, inputs:
         ours: Our fields.
         m: MuJoCo's model, without constraints and passive forces.
         model: Ours.
-        inputs: Configuration, velocity, generalised forces, forces on bodies.
+        inputs: Configuration, velocity, generalized forces, forces on bodies.
         more: Further fields of MuJoCo.
     """
     theirs = {**mujoco_fields(m, *inputs), **more}

@@ -8,10 +8,10 @@ in Pinocchio is ours moved to the anchor.
 import numpy as np
 import pinocchio as pin
 
-from truesim.dynamics.links import _offsets
-from truesim.model.kinds import BALL, FREE, HINGE, SLIDE
-from truesim.model.model import Model
-from truesim.spatial.inertia import symmetric
+from truesim.math.spatial.inertia import symmetric
+from truesim.physics.dynamics.links import _offsets
+from truesim.physics.model.kinds import BALL, FREE, HINGE, SLIDE
+from truesim.physics.model.model import Model
 
 REVOLUTE = {(1, 0, 0): pin.JointModelRX, (0, 1, 0): pin.JointModelRY, (0, 0, 1): pin.JointModelRZ}
 

@@ -1,14 +1,13 @@
 """Delays of commands and of sensors against MuJoCo's own."""
 
-import dataclasses
-
 import mujoco
 import numpy as np
 import pytest
 
 from tests.evaluation import evaluate
-from truesim.formats.compiled import from_compiled
-from truesim.simulate import History, Simulator, State, readings, record
+from truesim.files.robots.compiled import from_compiled
+from truesim.physics.simulation import Simulator, record
+from truesim.physics.simulation.measurements import measure
 
 ARM = """<mujoco><option timestep=".0025"/><worldbody><body>
   <joint name="a" axis="0 1 0" damping="4.5" armature=".1"/><inertial pos=".1 0 0" mass="1" diaginertia=".01 .01 .01"/>
@@ -35,11 +34,9 @@ def test_motion_and_readings_are_those_of_mujoco(case):
         mujoco.mj_step(m, d)
         sensors.append(d.sensordata.copy())
     simulator = Simulator.of(model)
-    silent = History.constant(np.zeros(2), np.zeros(()), simulator.history)
-    state = dataclasses.replace(State.at_rest(model), history=silent)
-    trajectory = evaluate(record, simulator, state, commands)
+    trajectory = evaluate(record, simulator, simulator.initial_state(), commands)
     np.testing.assert_allclose(trajectory.q[:-1], q, atol=1e-12)
-    np.testing.assert_allclose(readings(model, trajectory)[:-1, :2], sensors, atol=1e-12)
+    np.testing.assert_allclose(measure(model, trajectory)[:-1, :2], sensors, atol=1e-12)
 
 
 def test_other_interpolations_are_listed():

@@ -9,8 +9,8 @@ from tests.random_trees import random_configuration
 from tests.reference.gymnasium_models import NAMES, gymnasium_model
 from tests.reference.mujoco_fields import our_fields, without_forces
 from tests.reference.peers import assert_agrees_with_both
-from truesim.formats.compiled import from_compiled
-from truesim.simulate import Simulator
+from truesim.files.robots.compiled import from_compiled
+from truesim.physics.simulation import Simulator
 
 
 def test_all_models_are_found():

@@ -7,8 +7,8 @@ import pytest
 
 from tests.evaluation import evaluate
 from tests.reference.gymnasium_models import gymnasium_model
-from truesim.formats.compiled import from_compiled
-from truesim.simulate import Simulator, State, rollout
+from truesim.files.robots.compiled import from_compiled
+from truesim.physics.simulation import Simulator, State, rollout
 
 STEPS = 1000
 SAME = 1e-8

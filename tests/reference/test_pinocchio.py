@@ -10,7 +10,7 @@ from tests.comparison import assert_fields_agree
 from tests.evaluation import evaluate
 from tests.random_trees import Skeleton, random_configuration, tree
 from tests.reference.pinocchio_model import PinocchioModel
-from truesim.dynamics import forward_dynamics, integrate, regressor
+from truesim.physics.dynamics import forward_dynamics, integrate, regressor
 
 FIXED_BASE = {
     "chain": Skeleton((-1, 0, 1), (("hinge",), ("slide",), ("hinge",))),

@@ -10,10 +10,10 @@ import numpy as np
 import pinocchio
 import pytest
 
-from truesim.formats import load
-from truesim.formats.frames import full_inertia, matrix_of_quaternion
-from truesim.model.kinds import HINGE
-from truesim.model.model import Model
+from truesim.files.robots import load
+from truesim.files.robots.frames import full_inertia, matrix_of_quaternion
+from truesim.physics.model.kinds import HINGE
+from truesim.physics.model.model import Model
 
 SITE = Path(importlib.util.find_spec("gymnasium").submodule_search_locations[0]).parent  # type: ignore[union-attr, index]
 MJCF = sorted((SITE / "gymnasium/envs/mujoco/assets").glob("*.xml"))
@@ -36,7 +36,7 @@ def test_all_files_are_there():
 
 @pytest.mark.parametrize("file", MJCF, ids=lambda file: file.stem)
 def test_mjcf_gives_the_numbers_of_mujoco(file, recwarn, capfd, tmp_path, monkeypatch):
-    """Masses, centres of mass, joints and actuators are MuJoCo's own; its warnings neither print nor log to a file."""
+    """Masses, centers of mass, joints and actuators are MuJoCo's own; its warnings neither print nor log to a file."""
     monkeypatch.chdir(tmp_path)
     model = load(file)
     assert (len(recwarn), capfd.readouterr(), list(tmp_path.iterdir())) == (0, ("", ""), [])
@@ -51,7 +51,7 @@ def test_mjcf_gives_the_numbers_of_mujoco(file, recwarn, capfd, tmp_path, monkey
 
 @pytest.mark.parametrize("file", URDF, ids=lambda file: f"{file.parents[1].name}-{file.stem}")
 def test_urdf_gives_the_numbers_of_pinocchio(file, capfd):
-    """Each link's mass, centre of mass, inertia and frame, and each joint's axis, are those that Pinocchio reads."""
+    """Each link's mass, center of mass, inertia and frame, and each joint's axis, are those that Pinocchio reads."""
     model = load(file)
     assert capfd.readouterr() == ("", "")
     text = file.read_text()
@@ -65,7 +65,7 @@ def test_urdf_gives_the_numbers_of_pinocchio(file, capfd):
         joint = frame.parentJoint
         assert frame.placement.isIdentity(), f"{name}: each link has its own joint once no joint is fixed"
         _compare(f"{name}: mass", model.bodies.mass[b], reference.inertias[joint].mass)
-        if model.bodies.mass[b] > 0:  # Pinocchio forgets the centre of a massless link
+        if model.bodies.mass[b] > 0:  # Pinocchio forgets the center of a massless link
             _compare(f"{name}: com", model.bodies.com[b], reference.inertias[joint].lever, scale=1.0)
         _compare(f"{name}: inertia", full_inertia(model.bodies.inertia[b]), reference.inertias[joint].inertia)
         if joint:

@@ -1,0 +1,1 @@
+"""Damaged files: every loader answers with one sentence, and never hangs."""
