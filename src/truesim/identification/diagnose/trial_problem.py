@@ -24,10 +24,20 @@ TRIAL_STEP = 1e-6
 
 
 @dataclasses.dataclass(frozen=True)
+class WideProblem(Problem):
+    """A problem in which every parameter is free that any trial may free."""
+
+    @functools.cached_property
+    def start(self) -> Float[np.ndarray, " slots"]:
+        """Coordinates of the start values, exactly."""
+        return np.concatenate([p.transform.coordinates(p.start) for p in self.slots])
+
+
+@dataclasses.dataclass(frozen=True)
 class TrialProblem(Problem):
     """Some of the segments of a wider problem, with only some of its parameters free."""
 
-    wide: Problem | None = None
+    wide: WideProblem | None = None
     """The problem whose compiled values are used; all its other parameters keep their start."""
     members: Int[np.ndarray, " own"] | None = None
     """Coordinates of this problem's slots among those of the wider problem's."""
@@ -44,8 +54,9 @@ class TrialProblem(Problem):
         assert self.members is not None, "a trial has a place in the wider problem"
         (count, size), nv = own.shape, segment.v.shape[1]
         variants = 1 + size + 2 * nv
-        theta = np.broadcast_to(_coordinates(self.wide.slots), (variants, count, self.wide.slots.size)).copy()
-        theta[..., self.members] = own
+        distinct, row = np.unique(own, axis=0, return_inverse=True)  # segments of one log have the same parameters
+        theta = np.tile(self.wide.start, (variants, len(distinct), 1))
+        theta[..., self.members] = distinct
         steps = np.arange(size)
         theta[1 + steps, :, self.members[steps]] += TRIAL_STEP
 
@@ -54,7 +65,8 @@ class TrialProblem(Problem):
 
         nodes = self._moved_nodes(Nodes(np.asarray(segment.q), np.asarray(segment.v)), size)
         moved = jax.tree.map(repeat, segment)._replace(q=nodes.q, v=nodes.v)
-        out = self.wide.kernels.values(theta.reshape(variants * count, -1), repeat(known), moved, *weights)
+        values = self.wide.kernels.map.values(theta)[:, np.ravel(row)]
+        out = self.wide.kernels.by_values(_flat(values), repeat(known), moved, *weights)
         r, q, v, memory = (np.asarray(x).reshape(variants, count, *np.shape(x)[1:]) for x in out)
         base = SimulatedSegment(r[0], q[0], v[0], memory[0])
         ends = np.broadcast_to(q[0], q[1:].shape)
@@ -73,7 +85,7 @@ class TrialProblem(Problem):
         return Nodes(np.asarray(moved), _flat(nodes.v + moves[..., nv:]))
 
 
-def widen(problem: Problem, simulator: Any, parameters: tuple[Parameter, ...]) -> Problem:
+def widen(problem: Problem, simulator: Any, parameters: tuple[Parameter, ...]) -> WideProblem:
     """A problem with more free parameters, for its compiled values.
 
     Args:
@@ -82,11 +94,12 @@ def widen(problem: Problem, simulator: Any, parameters: tuple[Parameter, ...]) -
         parameters: Parameters to free besides those that are.
     """
     every = ParameterSet((*problem.solved, *parameters, *problem.trained))
-    return dataclasses.replace(problem, simulator=simulator, parameters=every, like=None, selection=None)
+    own = {f.name: getattr(problem, f.name) for f in dataclasses.fields(Problem)}
+    return WideProblem(**own | {"simulator": simulator, "parameters": every, "like": None, "selection": None})
 
 
 def trial(
-    wide: Problem, solved: ParameterSet, freed: Int[np.ndarray, " some"], segments: Int[np.ndarray, " segments"]
+    wide: WideProblem, solved: ParameterSet, freed: Int[np.ndarray, " some"], segments: Int[np.ndarray, " segments"]
 ) -> TrialProblem:
     """The problem with some of the wider problem's additional parameters free, on some segments.
 
@@ -104,11 +117,6 @@ def trial(
     own = {f.name: getattr(wide, f.name) for f in dataclasses.fields(Problem)}
     own |= {"parameters": chosen, "like": wide, "selection": segments}
     return TrialProblem(**own, wide=wide, members=members)
-
-
-def _coordinates(parameters: ParameterSet) -> Float[np.ndarray, " size"]:
-    """Coordinates of the start values, exactly."""
-    return np.concatenate([p.transform.coordinates(p.start) for p in parameters])
 
 
 def _flat(x: np.ndarray) -> np.ndarray:

@@ -83,13 +83,16 @@ class SegmentKernels:
     @functools.cached_property
     def values(self) -> TimedKernel:
         """Segments without derivatives."""
+        kernel = self.by_values
+        return TimedKernel(lambda theta, *args: kernel(self.map.values(theta), *args), kernel.seconds)
+
+    @functools.cached_property
+    def by_values(self) -> TimedKernel:
+        """Segments without derivatives; the first argument are physical values instead of coordinates."""
         structure = native.KernelStructure("values of segments", self.parts, _SEGMENT)
-        kernel = (
-            self._of_routines(RoutineSegments.values)
-            if self.by_routines
-            else self._compile(lambda shooting: shooting.shoot, structure)
-        )
-        return TimedKernel(lambda theta, *args: kernel(self._map.values(theta), *args), kernel.seconds)
+        if self.by_routines:
+            return self._of_routines(RoutineSegments.values)
+        return self._compile(lambda shooting: shooting.shoot, structure)
 
     @functools.cached_property
     def derivatives(self) -> TimedKernel:
@@ -104,8 +107,8 @@ class SegmentKernels:
         )
 
         def run(theta: np.ndarray, *args: Any) -> tuple[SimulatedSegment, Sensitivity]:
-            simulated, found = kernel(self._map.values(theta), *args)
-            return simulated, Sensitivity(*(self._map.chain(theta, np.asarray(x)) for x in found))
+            simulated, found = kernel(self.map.values(theta), *args)
+            return simulated, Sensitivity(*(self.map.chain(theta, np.asarray(x)) for x in found))
 
         return TimedKernel(run, kernel.seconds)
 
@@ -117,8 +120,8 @@ class SegmentKernels:
         kernel = compile_pullback(self.make, example, structure, self.level)
 
         def run(theta: np.ndarray, *args: Any) -> Pullback:
-            found = kernel(self._map.values(theta), *args)
-            return found._replace(theta=self._map.chain(theta, np.array(found.theta)))
+            found = kernel(self.map.values(theta), *args)
+            return found._replace(theta=self.map.chain(theta, np.array(found.theta)))
 
         return TimedKernel(run, kernel.seconds)
 
@@ -135,13 +138,14 @@ class SegmentKernels:
         return compile_segments(lambda weights: method(self.make(weights)), self._example, structure, self.level)
 
     @functools.cached_property
-    def _map(self) -> ValueMap:
+    def map(self) -> ValueMap:
+        """Map from coordinates to physical values."""
         return ValueMap(self.slots)
 
     @functools.cached_property
     def _example(self) -> tuple[Any, ...]:
         """Arguments of the compiled functions for one segment."""
-        return self._map.values(self.example[0]), *self.example[1:]
+        return self.map.values(self.example[0]), *self.example[1:]
 
 
 def compile_segments(
