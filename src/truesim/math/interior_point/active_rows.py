@@ -15,6 +15,7 @@ from truesim.math.interior_point import central_path
 from truesim.math.interior_point import solver as interior_point
 from truesim.math.interior_point.central_path import ConeProblem, Iterate
 from truesim.math.interior_point.cones import AbstractCone, Slip
+from truesim.math.interior_point.energy_bound import bound_energy
 from truesim.math.interior_point.solver import ConeSolution, WarmStart
 
 NEGLIGIBLE_IMPULSE = 1e-9
@@ -29,6 +30,8 @@ def solve(
     skip: Bool[Array, ""] | None = None,
 ) -> ConeSolution:
     """Solve a rigid-contact problem by iteration; no derivative passes through it.
+
+    The solution is finite and obeys the energy bound even where it has not converged; see `energy_bound`.
 
     Args:
         problem: The problem with all constraints.
@@ -48,7 +51,8 @@ def solve(
         tried = _solve_subset(problem, cone, subset, warm_start, holds | ~others_clear)
         clear = _is_clear(problem, tried.point.velocity, others)
         solution = _either(solution, tried._replace(converged=tried.converged & clear))
-    return _either(solution, interior_point.solve(problem, cone, warm_start, solution.converged))
+    solution = _either(solution, interior_point.solve(problem, cone, warm_start, solution.converged))
+    return bound_energy(problem, cone, solution)
 
 
 def _solve_subset(

@@ -85,7 +85,8 @@ def solve(
         products = _mean_product(problem, cone, point)
         done = _is_balanced(problem, cone, point, TARGET_BALANCE) & _is_centered(problem, cone, point)
         near = products < FINAL_PHASE_RATIO * problem.barrier
-        return point, _where(near, point, kept), done, count + 1, late + near.astype(jnp.int32)
+        best = near | (jnp.isfinite(products) & (late == 0))
+        return point, _where(best, point, kept), done, count + 1, late + near.astype(jnp.int32)
 
     zero = jnp.zeros((), jnp.int32)
     cold, restart = start(problem, cone), start(problem, cone, RESTART_PRODUCT)

@@ -5,6 +5,7 @@ import numpy as np
 
 from truesim.core.typing import Array, Float
 from truesim.math import dense
+from truesim.math.spatial.transform import Pose
 from truesim.physics.contact.base import EffectiveMass
 from truesim.physics.contact.closure import closure
 from truesim.physics.contact.detection import Detector, geom_poses
@@ -19,11 +20,12 @@ def effective_masses(model: Model, detector: Detector) -> EffectiveMass:
     """Effective mass of each pair, degree of freedom and equality: inverse of `J M^-1 J^T`, averaged."""
     q = reference_configuration(model)
     inverse = dense.solve(mass_matrix(model, q), jnp.eye(model.nv))
-    columns, places = motion_columns(model, q), geom_poses(model, q).translation
+    columns, poses = motion_columns(model, q), geom_poses(model, q)
     mobility = {}
     for g in sorted({g for pair in detector.pairs for g in pair.geoms}):
         moves = carriers(model, model.geoms.bodies[g]).astype(float)[:, None]
-        mobility[g] = _mobility(inverse, columns * moves, places[g], _reach(model, g))
+        pose = Pose(poses.rotation[g], poses.translation[g])
+        mobility[g] = _mobility(inverse, columns * moves, pose, _arms2(model, g))
     pairs = [1 / (mobility[a] + mobility[b]) for a, b in (pair.geoms for pair in detector.pairs)]
     J = closure(model, q).J
     loops = jnp.sum((J @ inverse) * J, axis=1)
@@ -35,19 +37,30 @@ def effective_masses(model: Model, detector: Detector) -> EffectiveMass:
     )
 
 
-def _mobility(inverse: Array, columns: Array, place: Float[Array, "3"], reach: Array) -> Float[Array, ""]:
-    """Mean over directions of the inverse mass of a geom [1/kg], at its center and rotating about it."""
+def _mobility(inverse: Array, columns: Array, pose: Pose, arms2: Float[Array, "3"]) -> Float[Array, ""]:
+    """Mean over directions of the inverse mass of a geom [1/kg], at its center and rotating about its axes.
+
+    A rotation about an axis moves a point of the surface by the lever arm about that axis: a thin rod that is easily
+    turned about its own axis is not easily pushed.
+    """
     angular = columns[:, :3]
-    linear = columns[:, 3:] + jnp.cross(angular, jnp.broadcast_to(place, angular.shape))
+    linear = columns[:, 3:] + jnp.cross(angular, jnp.broadcast_to(pose.translation, angular.shape))
     moved = jnp.einsum("ik,ij,jk->", linear, inverse, linear)
-    turned = jnp.einsum("ik,ij,jk->", angular, inverse, angular)
-    return (moved + reach**2 * turned) / 3
+    own = angular @ pose.rotation
+    turned = jnp.einsum("ik,ij,jk->k", own, inverse, own)
+    return (moved + arms2 @ turned) / 3
 
 
-def _reach(model: Model, g: int) -> Float[Array, ""]:
-    """Approximate radius of a geom [m]."""
-    mesh = model.geoms.meshes[g]
+def _arms2(model: Model, g: int) -> Float[Array, "3"]:
+    """Squared lever arms of a geom's surface about its own axes [m^2]."""
+    mesh, shape = model.geoms.meshes[g], model.geoms.shapes[g]
     if mesh is not None:
-        return jnp.asarray(np.max(np.linalg.norm(mesh.vertices, axis=1)))
+        squares = np.asarray(mesh.vertices) ** 2
+        return jnp.asarray(np.max(squares.sum(axis=1, keepdims=True) - squares, axis=0))
     size = jnp.asarray(model.geoms.size[g])
-    return jnp.zeros(()) if model.geoms.shapes[g] == "plane" else jnp.sqrt(size @ size)
+    if shape == "plane":
+        return jnp.zeros(3)
+    if shape == "sphere":
+        return jnp.full(3, size[0] ** 2)
+    half = jnp.stack([size[0], size[0], size[1]]) if shape in ("capsule", "cylinder") else size
+    return half @ half - half**2
