@@ -1,17 +1,22 @@
 """Covariance of the estimates, for residuals that are correlated in time (sandwich estimator).
 
 J is the Jacobian of the scaled residuals by the parameters, with the initial states eliminated. If H = J^T J and the
-residuals of a row have the autocorrelation rho, the covariance of the estimates is
-H^-1 (sum over lags rho(lag) J(t)^T J(t + lag)) H^-1, which is H^-1 for white residuals.
+noise has the autocovariance c, the covariance of the estimates is
+H^-1 (sum over lags c(lag) J(t)^T J(t + lag)) H^-1, which is H^-1 for white noise. The sum runs over whole logs, across
+windows; `noise_memory` finds the autocovariance.
 """
 
 import dataclasses
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from truesim.core.typing import Float
+from truesim.identification.diagnose.noise_memory import NoiseMemory, chosen_windows, noise_memory
+from truesim.identification.problem.segments import Windows
 from truesim.identification.solve.levenberg_marquardt import eliminate_states
 from truesim.identification.solve.normal_equations import (
+    NormalEquations,
     huber_weights,
     normal_equations,
     scaled_residual,
@@ -19,6 +24,7 @@ from truesim.identification.solve.normal_equations import (
 )
 from truesim.identification.solve.prior import prior_residuals
 from truesim.identification.solve.solution import Solution
+from truesim.optimize.bordered import Chains, eliminate
 
 NORMAL_QUANTILE = 1.959964
 """Half width of a 95 % interval in standard deviations."""
@@ -33,7 +39,7 @@ class Uncertainty:
     values: Float[np.ndarray, "numbers numbers"]
     """Covariance of the values, in SI units."""
     correlation_time: Float[np.ndarray, " rows"]
-    """Factor by which the correlation of residuals reduces the information of each row's samples."""
+    """Factor by which the correlation of the noise reduces the information of each row's samples."""
 
     def widen(self, shift: Float[np.ndarray, " size"], jacobian: Float[np.ndarray, "numbers size"]) -> "Uncertainty":
         """The covariance with standard deviations that reach another model's estimates; correlations are kept.
@@ -65,17 +71,20 @@ def uncertainty(solution: Solution) -> Uncertainty:
     """Covariance at a solution, given the weights of networks with many weights."""
     problem, at, windows = solution.problem, solution.at, solution.windows
     size = problem.solved.size
-    system = eliminate_states(normal_equations(problem, at, solution.weights, windows))
+    equations = normal_equations(problem, at, solution.weights, windows)
+    system = eliminate_states(equations)
     inverse = np.linalg.inv(system.corner + 1e-14 * np.trace(system.corner) * np.eye(size))
     r = scaled_residual(problem, at, solution.weights)
     w = huber_weights(r, solution.weights.threshold)
     J = _profiled_jacobian(solution, system.sensitivity()[windows.window, windows.place], w)
-    information, times = _information(solution, r * w, J)
+    with threadpool_limits(1):  # threads cost more than they save on small matrices
+        noise = _noise_memory(solution, equations, inverse, r * w, J)
+        information = noise.information(_join(problem.layout.windows(problem.layout.size), J))
     _, prior = prior_residuals(problem, at.theta)
     covariance = inverse @ (information + prior.T @ prior) @ inverse
     covariance = (covariance + covariance.T) / 2
     _, jacobian = problem.values(at.theta)
-    return Uncertainty(covariance, jacobian @ covariance @ jacobian.T, times)
+    return Uncertainty(covariance, jacobian @ covariance @ jacobian.T, noise.correlation_time)
 
 
 def _profiled_jacobian(
@@ -93,54 +102,35 @@ def _profiled_jacobian(
     return out.reshape(*w.shape, -1)
 
 
-def _information(solution: Solution, r: np.ndarray, J: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Information matrix of correlated residuals, and the correlation time of each row in samples."""
-    windows, valid = solution.windows, solution.problem.layout.valid
-    count = J.shape[1]
+def _noise_memory(
+    solution: Solution, equations: NormalEquations, inverse: np.ndarray, residual: np.ndarray, J: np.ndarray
+) -> NoiseMemory:
+    """Autocovariance of the noise, given what initial states and parameters leave of it."""
+    problem, windows = solution.problem, solution.windows
+    used = _join(windows, problem.layout.valid.astype(float))
+    r = _join(windows, residual)
+    chosen = chosen_windows(r.shape)
+    segments = np.flatnonzero(np.isin(windows.window, chosen))
+    own = Windows(np.searchsorted(chosen, windows.window[segments]), windows.place[segments])
+    w = huber_weights(scaled_residual(problem, solution.at, solution.weights), solution.weights.threshold)
+    nx = equations.chains.gradient.shape[-1]
+    by_state = weighted_jacobian(problem, solution.at, solution.weights, w)[segments][..., -nx:]
+    by_parameter = J[segments].reshape(-1, J.shape[-1])
+    D, E, _, g = (x[chosen][:, : own.shape[1]] for x in equations.chains)
 
-    def join(x: np.ndarray) -> np.ndarray:
-        padded = windows.pad(x)
-        return padded.reshape(padded.shape[0], padded.shape[1] * count, *x.shape[2:])
+    def left(noise: np.ndarray) -> np.ndarray:
+        draws = noise.reshape(*own.shape, -1, noise.shape[-1])[own.window, own.place]
+        border = own.pad(by_state.transpose(0, 2, 1) @ draws)
+        empty = np.zeros((noise.shape[-1], noise.shape[-1] + 1))
+        states = eliminate(Chains(D + 1e-12 * np.eye(nx), E, border, 0 * g), empty[:, 1:], empty[:, 0]).sensitivity()
+        rest = (draws + by_state @ states[own.window, own.place]).reshape(len(by_parameter), -1)
+        rest -= by_parameter @ (inverse @ (by_parameter.T @ rest))
+        return own.pad(rest.reshape(draws.shape)).reshape(noise.shape)
 
-    return correlated_information(join(r), join(J), join(valid.astype(float)))
-
-
-def correlated_information(
-    r: Float[np.ndarray, "windows samples rows"],
-    J: Float[np.ndarray, "windows samples rows size"],
-    used: Float[np.ndarray, "windows samples rows"],
-) -> tuple[Float[np.ndarray, "size size"], Float[np.ndarray, " rows"]]:
-    """Information matrix of correlated residuals, and the correlation time of each row in samples.
-
-    Args:
-        r: Scaled residuals.
-        J: Derivatives of the residuals by the coordinates.
-        used: One where measured, else zero.
-    """
-    total = np.zeros((J.shape[-1], J.shape[-1]))
-    times = np.ones(r.shape[-1])
-    for row in range(r.shape[-1]):
-        own = J[:, :, row]
-        total += np.tensordot(own, own, axes=([0, 1], [0, 1]))
-        rho = _autocorrelation(r[..., row], used[..., row])
-        for lag, value in enumerate(rho, start=1):
-            cross = np.tensordot(own[:, :-lag], own[:, lag:], axes=([0, 1], [0, 1]))
-            total += value * (cross + cross.T)
-        times[row] = 1 + 2 * rho.sum()
-    return total, np.maximum(times, 1.0)
+    return noise_memory(r, used, left)
 
 
-def _autocorrelation(r: Float[np.ndarray, "windows samples"], used: np.ndarray) -> Float[np.ndarray, " lags"]:
-    """Autocorrelation of a row within windows, tapered and cut where it is not significant."""
-    variance = float((r**2).sum() / max(used.sum(), 1))
-    longest = r.shape[1] // 2
-    if variance == 0 or longest < 2:
-        return np.zeros(0)
-    spectrum = np.fft.rfft(r, 2 * r.shape[1], axis=1)
-    pairs = np.fft.rfft(used, 2 * r.shape[1], axis=1)
-    products = np.fft.irfft(np.abs(spectrum) ** 2, axis=1).sum(axis=0)[1 : longest + 1]
-    counts = np.fft.irfft(np.abs(pairs) ** 2, axis=1).sum(axis=0)[1 : longest + 1]
-    rho = products / np.maximum(counts, 1) / variance
-    insignificant = np.flatnonzero(rho < 3 / np.sqrt(np.maximum(counts, 1)))
-    length = int(insignificant[0]) if len(insignificant) else longest
-    return rho[:length] * (1 - np.arange(1, length + 1) / (2 * (length + 1)))
+def _join(windows: Windows, x: np.ndarray) -> np.ndarray:
+    """Samples of segments, arranged by window; zero beyond the end of a window."""
+    padded = windows.pad(x)
+    return padded.reshape(padded.shape[0], padded.shape[1] * padded.shape[2], *x.shape[2:])

@@ -6,9 +6,10 @@ import numpy as np
 
 from truesim.core.errors import TruesimError
 from truesim.core.typing import Float
-from truesim.identification.diagnose.covariance import Uncertainty, correlated_information
+from truesim.identification.diagnose.covariance import Uncertainty
 from truesim.identification.diagnose.diagnosis import Diagnosis, Part, diagnose_predictions
 from truesim.identification.diagnose.evaluation import Prediction
+from truesim.identification.diagnose.noise_memory import noise_memory
 from truesim.identification.diagnose.options import DiagnoseOptions
 from truesim.identification.problem.problem import Problem
 from truesim.identification.problem.shooting import Sensitivity, SimulatedSegment
@@ -110,9 +111,9 @@ def _uncertainty(engine: MujocoEngine, theta: np.ndarray, noise: np.ndarray) -> 
         used = windows.factor > 0
         scaled = np.where(used & np.isfinite(r), r / noise, 0.0)
         J = np.moveaxis(scaled[1 : size + 1] - scaled[size + 1 :], 0, -1) / (above - below)
-        part, time = correlated_information(scaled[0], J, used.astype(float))
-        middle, total = middle + part, total + np.einsum("wirp,wirq->pq", J, J)
-        times.append(time)
+        memory = noise_memory(scaled[0], used.astype(float), None)
+        middle, total = middle + memory.information(J), total + np.einsum("wirp,wirq->pq", J, J)
+        times.append(memory.correlation_time)
     inverse = np.linalg.inv(total)
     covariance = inverse @ (middle + prior) @ inverse
     covariance = (covariance + covariance.T) / 2
