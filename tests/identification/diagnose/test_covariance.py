@@ -42,7 +42,6 @@ def test_estimates_spread_as_far_as_their_intervals_say(arm_of, memory, window):
         solution = solve_problem(arm_of(dataclasses.replace(clean, columns={**clean.columns, **noisy})), options)
         std = np.sqrt(np.diag(uncertainty(solution).values))
         errors.append((solution.problem.values(solution.theta)[0] - ARM_TRUTH) / std)
-    print("RMS", memory, window, np.sqrt(np.mean(np.square(errors))))
     assert 0.7 < np.sqrt(np.mean(np.square(errors))) < 1.3
 
 

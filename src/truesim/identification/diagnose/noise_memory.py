@@ -68,7 +68,7 @@ def noise_memory(
         left: Residuals that the fit leaves of draws in the windows of `chosen_windows`; none if it leaves all of them.
     """
     samples, rows = r.shape[1:]
-    times = 2.0 ** np.arange(int(np.log2(max(samples, 1))) + 1)  # up to the length of a window
+    times = 2.0 ** np.arange(max(0, int(np.log2(max(samples, 1)))))  # up to half a window
     factors = np.concatenate([[0.0], np.exp(-1 / times)])
     variances = np.zeros((rows, len(factors)))
     variances[:, 0] = 1.0
