@@ -27,7 +27,7 @@ def test_memory_is_found_behind_what_windows_absorb(memory):
     used, true = np.ones((WINDOWS, SAMPLES, 1)), (1 + memory) / (1 - memory)
     found = [noise_memory(without_lines(noise(memory, seed)), used, without_lines) for seed in range(20)]
     assert 0.9 * true < np.mean([f.correlation_time[0] for f in found]) < 1.5 * true
-    assert np.mean([f.variances.sum() for f in found]) == pytest.approx(1.0, abs=0.25)
+    assert np.mean([f.variances.sum() for f in found]) == pytest.approx(1.0, abs=0.35)
 
 
 def test_white_noise_stays_white():

@@ -40,6 +40,8 @@ class Uncertainty:
     """Covariance of the values, in SI units."""
     correlation_time: Float[np.ndarray, " rows"]
     """Factor by which the correlation of the noise reduces the information of each row's samples."""
+    noise: NoiseMemory | None = None
+    """Autocovariance of the noise; none for a fit that was loaded or that has no derivatives."""
 
     def widen(self, shift: Float[np.ndarray, " size"], jacobian: Float[np.ndarray, "numbers size"]) -> "Uncertainty":
         """The covariance with standard deviations that reach another model's estimates; correlations are kept.
@@ -76,18 +78,18 @@ def uncertainty(solution: Solution) -> Uncertainty:
     inverse = np.linalg.inv(system.corner + 1e-14 * np.trace(system.corner) * np.eye(size))
     r = scaled_residual(problem, at, solution.weights)
     w = huber_weights(r, solution.weights.threshold)
-    J = _profiled_jacobian(solution, system.sensitivity()[windows.window, windows.place], w)
+    J = profiled_jacobian(solution, system.sensitivity()[windows.window, windows.place], w)
     with threadpool_limits(1):  # threads cost more than they save on small matrices
         noise = _noise_memory(solution, equations, inverse, r * w, J)
-        information = noise.information(_join(problem.layout.windows(problem.layout.size), J))
+        information = noise.information(by_window(problem.layout.windows(problem.layout.size), J))
     _, prior = prior_residuals(problem, at.theta)
     covariance = inverse @ (information + prior.T @ prior) @ inverse
     covariance = (covariance + covariance.T) / 2
     _, jacobian = problem.values(at.theta)
-    return Uncertainty(covariance, jacobian @ covariance @ jacobian.T, noise.correlation_time)
+    return Uncertainty(covariance, jacobian @ covariance @ jacobian.T, noise.correlation_time, noise)
 
 
-def _profiled_jacobian(
+def profiled_jacobian(
     solution: Solution, moves: np.ndarray, w: np.ndarray
 ) -> Float[np.ndarray, "segments intervals rows size"]:
     """Derivatives of the scaled residuals by the parameters, with initial states eliminated."""
@@ -107,8 +109,8 @@ def _noise_memory(
 ) -> NoiseMemory:
     """Autocovariance of the noise, given what initial states and parameters leave of it."""
     problem, windows = solution.problem, solution.windows
-    used = _join(windows, problem.layout.valid.astype(float))
-    r = _join(windows, residual)
+    used = by_window(windows, problem.layout.valid.astype(float))
+    r = by_window(windows, residual)
     chosen = chosen_windows(r.shape)
     segments = np.flatnonzero(np.isin(windows.window, chosen))
     own = Windows(np.searchsorted(chosen, windows.window[segments]), windows.place[segments])
@@ -130,7 +132,7 @@ def _noise_memory(
     return noise_memory(r, used, left)
 
 
-def _join(windows: Windows, x: np.ndarray) -> np.ndarray:
+def by_window(windows: Windows, x: np.ndarray) -> np.ndarray:
     """Samples of segments, arranged by window; zero beyond the end of a window."""
     padded = windows.pad(x)
     return padded.reshape(padded.shape[0], padded.shape[1] * padded.shape[2], *x.shape[2:])

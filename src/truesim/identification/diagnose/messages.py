@@ -51,6 +51,11 @@ def explain(diagnostic: Diagnostic) -> str:
             if len(names) > 1:
                 return f"Freeing {names[0]} as well would remove {share}."
             return f"Freeing {names[0]} would remove {share}: the free parameters make up for it with wrong values."
+        case Code.FIXED_MASSES:
+            return (
+                f"The residuals contradict {names[0]}, which is fixed ({ratio:.0f} times the score of chance), and the "
+                f"intervals take it as exact: 1 % of it moves {names[1]} by {value:.2g} standard deviations. Free it."
+            )
         case Code.CONTRADICTORY_LOGS:
             return f"The logs contradict each other: each fits alone, but {names[0]} is {names[1]} and {names[2]}."
         case Code.WORSE_THAN_START:

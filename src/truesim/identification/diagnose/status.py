@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from truesim.identification.diagnose.evaluation import Errors
+from truesim.identification.diagnose.fixed_masses import PATTERN, MassTest
 from truesim.identification.diagnose.options import DiagnoseOptions
 from truesim.identification.diagnose.score_test import Alternative
 from truesim.identification.solve.levenberg_marquardt import Ending
@@ -44,6 +45,9 @@ class Code(enum.StrEnum):
     RESIDUAL_ABOVE_NOISE = "residual above noise"
     FIXED_PARAMETER = "fixed parameter"
     """Parameters that are not free explain the residual."""
+    FIXED_MASSES = "fixed masses"
+    """The residuals contradict fixed masses; `subjects` are their pattern and the free parameter that changes most with
+    them, `value` is its change in standard deviations for one percent, `ratio` the score over what chance gives."""
     CONTRADICTORY_LOGS = "contradictory logs"
     """Each log fits alone; `subjects` are a parameter and its extreme values with their logs."""
     WORSE_THAN_START = "worse than start"
@@ -137,6 +141,13 @@ def explained_by_fixed(alternatives: Sequence[Alternative], options: DiagnoseOpt
         for k, a in enumerate(alternatives)
         if a.explained >= options.explained and (k == 0 or a.after)
     ]
+
+
+def contradicted_masses(test: MassTest | None) -> list[Diagnostic]:
+    """A diagnostic if the logs contradict the masses of the robot file; the status does not change."""
+    if test is None or not test.contradicted:
+        return []
+    return [Diagnostic(Code.FIXED_MASSES, (PATTERN, test.most_sensitive), test.change, test.statistic / test.count)]
 
 
 def misfit(solution: Solution, options: DiagnoseOptions) -> tuple[list[Diagnostic], list[Diagnostic]]:
