@@ -18,9 +18,9 @@ from truesim.identification.solve.levenberg_marquardt import eliminate_states
 from truesim.identification.solve.normal_equations import (
     NormalEquations,
     huber_weights,
+    linearize,
     normal_equations,
     scaled_residual,
-    weighted_jacobian,
 )
 from truesim.identification.solve.prior import prior_residuals
 from truesim.identification.solve.solution import Solution
@@ -94,14 +94,15 @@ def profiled_jacobian(
 ) -> Float[np.ndarray, "segments intervals rows size"]:
     """Derivatives of the scaled residuals by the parameters, with initial states eliminated."""
     problem = solution.problem
-    J = weighted_jacobian(problem, solution.at, solution.weights, w)
-    columns = problem.columns[problem.layout.log]
-    own = columns.shape[1]
-    out = J[..., own:] @ moves
-    for log in range(len(problem.recordings)):
-        mine = problem.layout.log == log
-        out[np.ix_(mine, range(out.shape[1]), problem.columns[log])] += J[mine][..., :own]
-    return out.reshape(*w.shape, -1)
+    out = np.zeros((*w.shape, problem.solved.size))
+    for tile in linearize(problem, solution.at, solution.weights, w):
+        J, to = tile.residual, out[tile.segments].reshape(*tile.residual.shape[:2], -1)
+        own = J.shape[-1] - moves.shape[1]
+        np.matmul(J[..., own:], moves[tile.segments], out=to)
+        logs = problem.layout.log[tile.segments]
+        for log in np.unique(logs):
+            to[np.ix_(logs == log, range(J.shape[1]), problem.columns[log])] += J[logs == log, :, :own]
+    return out
 
 
 def _noise_memory(
@@ -112,11 +113,13 @@ def _noise_memory(
     used = by_window(windows, problem.layout.valid.astype(float))
     r = by_window(windows, residual)
     chosen = chosen_windows(r.shape)
-    segments = np.flatnonzero(np.isin(windows.window, chosen))
+    drawn = np.isin(windows.window, chosen)
+    segments = np.flatnonzero(drawn)
     own = Windows(np.searchsorted(chosen, windows.window[segments]), windows.place[segments])
     w = huber_weights(scaled_residual(problem, solution.at, solution.weights), solution.weights.threshold)
     nx = equations.chains.gradient.shape[-1]
-    by_state = weighted_jacobian(problem, solution.at, solution.weights, w)[segments][..., -nx:]
+    tiles = linearize(problem, solution.at, solution.weights, w)
+    by_state = np.concatenate([tile.residual[drawn[tile.segments]][..., -nx:] for tile in tiles])
     by_parameter = J[segments].reshape(-1, J.shape[-1])
     D, E, _, g = (x[chosen][:, : own.shape[1]] for x in equations.chains)
 

@@ -19,6 +19,8 @@ from truesim.identification.problem.segments import Nodes
 from truesim.identification.problem.shooting import Segment, Sensitivity, SimulatedSegment
 from truesim.physics.parameters import Parameter, ParameterSet
 
+VARIANTS_BYTES = 1 << 25
+"""Size of the segments with moved parameters and states that are simulated at a time. Larger needs more memory."""
 TRIAL_STEP = 1e-6
 """Step of the differences, in coordinates and in states [rad, m, rad/s or m/s]."""
 
@@ -47,9 +49,27 @@ class TrialProblem(Problem):
         """Segments with derivatives by finite differences."""
         return TimedKernel(self._differentiate, 0.0)
 
+    def simulate(self, theta: Float[np.ndarray, " size"], nodes: Nodes) -> SimulatedSegment:
+        """Simulate all segments."""
+        assert self.wide is not None, "a trial belongs to a wider problem"
+        own, *rest = self._arguments(theta, nodes)
+        every = np.tile(self.wide.start, (len(own), 1))
+        every[:, self.members] = own
+        return self.wide.kernels.values(every, *rest)
+
     def _differentiate(
         self, own: np.ndarray, known: np.ndarray, segment: Segment, *weights: np.ndarray
     ) -> tuple[SimulatedSegment, Sensitivity]:
+        bytes_each = sum(x[:1].nbytes for x in jax.tree.leaves(segment)) * (1 + own.shape[1] + 2 * segment.v.shape[1])
+        step = max(1, VARIANTS_BYTES // bytes_each)
+        parts = (slice(first, first + step) for first in range(0, len(own), step))
+        done = [self._difference(*jax.tree.map(lambda x, k=k: x[k], (own, known, segment)), *weights) for k in parts]
+        return jax.tree.map(lambda *x: np.concatenate(x), *done)
+
+    def _difference(
+        self, own: np.ndarray, known: np.ndarray, segment: Segment, *weights: np.ndarray
+    ) -> tuple[SimulatedSegment, Sensitivity]:
+        """Some segments with derivatives by finite differences."""
         assert self.wide is not None, "a trial belongs to a wider problem"
         assert self.members is not None, "a trial has a place in the wider problem"
         (count, size), nv = own.shape, segment.v.shape[1]

@@ -14,7 +14,7 @@ import numpy as np
 from truesim.core.typing import Float
 from truesim.identification.problem.segments import Nodes
 from truesim.identification.solve.levenberg_marquardt import eliminate_states
-from truesim.identification.solve.normal_equations import NormalEquations, Point, normal_equations
+from truesim.identification.solve.normal_equations import NormalEquations, normal_equations, point
 from truesim.identification.solve.solution import Solution
 from truesim.optimize.bordered import Chains, eliminate
 
@@ -49,8 +49,10 @@ class ProfileCost:
     def _minimize_states(self, theta: Float[np.ndarray, "batch size"]) -> tuple[np.ndarray, np.ndarray]:
         """Cost and gradient at the best initial states."""
         solution = self.solution
+        problem = solution.problem.optimized
         equations = [
-            normal_equations(solution.problem, at, solution.weights, solution.windows) for at in self._points(theta)
+            normal_equations(problem, point(problem, one, self._nodes(one)), solution.weights, solution.windows)
+            for one in theta
         ]
         moves = _state_steps(equations)
         cost = [e.cost + np.sum(e.chains.gradient * x) / 2 for e, x in zip(equations, moves, strict=True)]
@@ -58,12 +60,6 @@ class ProfileCost:
             e.gradient + np.einsum("wmnp,wmn->p", e.chains.border, x) for e, x in zip(equations, moves, strict=True)
         ]
         return np.array(cost), np.array(gradient)
-
-    def _points(self, theta: Float[np.ndarray, "batch size"]) -> list[Point]:
-        """Simulate and differentiate all segments of all candidates in one batch."""
-        choices = [(one, self._nodes(one)) for one in theta]
-        done = self.solution.problem.optimized.differentiate_many(choices)
-        return [Point(*choice, *simulated) for choice, simulated in zip(choices, done, strict=True)]
 
     def _nodes(self, theta: Float[np.ndarray, " size"]) -> Nodes:
         """Initial states that follow the parameters linearly."""

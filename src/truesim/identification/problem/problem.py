@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -185,6 +185,10 @@ class Problem:
                 unobserved[k] = False if recording.unobserved is None else recording.unobserved
         return np.tile(unobserved, 2)[self.layout.log]
 
+    def simulate(self, theta: Float[np.ndarray, " size"], nodes: Nodes) -> SimulatedSegment:
+        """Simulate all segments."""
+        return self.kernels.values(*self._arguments(theta, nodes))
+
     def differentiate(self, theta: Float[np.ndarray, " size"], nodes: Nodes) -> tuple[SimulatedSegment, Sensitivity]:
         """Simulate all segments with derivatives; columns are the log's solved parameters, then the initial state."""
         return self.kernel(*self._arguments(theta, nodes))
@@ -214,15 +218,6 @@ class Problem:
         for log, where in enumerate(self.columns):
             gradient[where] += found.theta[self.layout.log[used] == log].sum(axis=0)
         return gradient
-
-    def differentiate_many(
-        self, choices: Sequence[tuple[Float[np.ndarray, " size"], Nodes]]
-    ) -> list[tuple[SimulatedSegment, Sensitivity]]:
-        """Simulate all segments with derivatives for several coordinates and initial states, in one batch."""
-        each = [self._arguments(theta, nodes) for theta, nodes in choices]
-        done = self.kernel(*jax.tree.map(lambda *x: np.concatenate(x), *each))
-        size = self.layout.size
-        return [jax.tree.map(lambda x, k=k: x[k * size : (k + 1) * size], done) for k in range(len(each))]
 
     def segments(
         self,

@@ -18,6 +18,7 @@ from truesim.identification.solve.normal_equations import (
     Point,
     ResidualWeights,
     huber_weights,
+    linearize,
     normal_equations,
     scaled_defects,
     scaled_residual,
@@ -75,14 +76,17 @@ def reverse_gradient(
         steps: Steps of the initial states.
     """
     nx = steps.shape[1]
-    finite = np.isfinite(at.sensitivity.state).all(axis=(1, 2)) & np.isfinite(at.simulated.residual).all(axis=(1, 2))
-    J, X = (np.where(np.isfinite(d), d, 0.0)[..., -nx:] for d in at.sensitivity)
     r = scaled_residual(problem, at, weights)
     w = huber_weights(r, weights.threshold)
     factor = np.where(problem.layout.valid, w / weights.noise, 0.0)
-    remaining = r * w + factor * np.einsum("sira,sa->sir", J, steps)
+    remaining, ends = r * w, -np.roll(steps, -1, axis=0)
+    finite = np.asarray(np.isfinite(at.simulated.residual).all(axis=(1, 2)))
+    for tile in linearize(problem, at, weights, w):
+        some = tile.segments
+        finite[some] &= tile.finite
+        remaining[some] += (tile.residual[..., -nx:] @ steps[some, :, None]).reshape(remaining[some].shape)
+        ends[some] += (tile.state[..., -nx:] @ steps[some, :, None])[..., 0]
     inverse_std = np.where(windows.joined[:, None], 1 / weights.defect_std, 0.0)
-    ends = np.einsum("sab,sb->sa", X, steps) - np.roll(steps, -1, axis=0)
     defects = scaled_defects(problem, at, weights, windows) + inverse_std * ends
-    gradient = problem.gradient(at.theta, at.nodes, factor * remaining, inverse_std * defects, np.asarray(finite))
+    gradient = problem.gradient(at.theta, at.nodes, factor * remaining, inverse_std * defects, finite)
     return gradient + penalty(problem, at.theta)[1]

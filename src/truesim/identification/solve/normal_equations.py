@@ -2,9 +2,15 @@
 
 Unknowns are the coordinates of the parameters and a tangent vector of each segment's initial state. The cost is half
 the sum of squares of residuals, of defects between joined segments and of priors, each in standard deviations.
+
+Memory is bounded: derivatives of the residuals are held for one tile of segments at a time. A problem that fits in one
+tile keeps those of its points. In a larger one, points are simulated without derivatives, and these are computed when
+the equations need them, tile by tile.
 """
 
 import dataclasses
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +24,8 @@ from truesim.optimize.bordered import Chains
 ANCHOR_STD = 1e-7
 """Standard deviation of anchored components of the initial state of a window [m, rad, m/s or rad/s]. Larger lets
 unmeasured bodies move away from their initial guess."""
+TILE_BYTES = 1 << 24
+"""Size of the derivatives that are held at a time. Larger needs more memory and simulates fewer segments twice."""
 DIVERGED_RESIDUAL = 1e4
 """Residual of a simulation that did not stay finite, and maximum of all others, in units of the noise. Larger penalizes
 divergence more."""
@@ -37,12 +45,13 @@ class ResidualWeights:
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """Values of the unknowns, with the simulated segments and their derivatives."""
+    """Values of the unknowns, with the simulated segments."""
 
     theta: Float[np.ndarray, " size"]
     nodes: Nodes
     simulated: SimulatedSegment
-    sensitivity: Sensitivity
+    sensitivity: Sensitivity | None = None
+    """Derivatives of the segments, if they fit in one tile; `linearize` computes all others."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,9 +64,23 @@ class NormalEquations:
     gradient: Float[np.ndarray, " size"]
 
 
+class Tile(NamedTuple):
+    """Derivatives of consecutive segments: columns by the log's parameters, then by the initial state."""
+
+    segments: slice
+    residual: Float[np.ndarray, "some residuals columns"]
+    """Of the scaled residuals; zero where a simulation did not stay finite."""
+    state: Float[np.ndarray, "some nx columns"]
+    """Of the end states; zero where not finite."""
+    finite: Bool[np.ndarray, " some"]
+    """True if the simulation stayed finite, with its derivatives by the state."""
+
+
 def point(problem: Problem, theta: Float[np.ndarray, " size"], nodes: Nodes) -> Point:
-    """Simulate and differentiate all segments."""
-    return Point(theta, nodes, *problem.differentiate(theta, nodes))
+    """Simulate all segments, with their derivatives if these fit in one tile."""
+    if len(_tiles(problem)) == 1:
+        return Point(theta, nodes, *problem.differentiate(theta, nodes))
+    return Point(theta, nodes, problem.simulate(theta, nodes))
 
 
 def propagate_memory(problem: Problem, at: Point) -> Point:
@@ -100,32 +123,35 @@ def cost(problem: Problem, at: Point, weights: ResidualWeights, windows: Windows
 
 def normal_equations(problem: Problem, at: Point, weights: ResidualWeights, windows: Windows) -> NormalEquations:
     """Normal equations of initial states and solved parameters."""
-    p, nx = problem.solved.size, 2 * at.nodes.v.shape[1]
+    p, nx, count = problem.solved.size, 2 * at.nodes.v.shape[1], problem.layout.size
     r = scaled_residual(problem, at, weights)
     w = huber_weights(r, weights.threshold)
     c = scaled_defects(problem, at, weights, windows)
     inverse_std = np.where(windows.joined[:, None], 1 / weights.defect_std, 0.0)
-    K = np.where(np.isfinite(at.sensitivity.state), at.sensitivity.state, 0.0) * inverse_std[..., None]
-    flat = np.concatenate([weighted_jacobian(problem, at, weights, w), K], axis=1)
-    along = flat.transpose(0, 2, 1)
-    g = (along @ np.concatenate([(r * w).reshape(len(r), -1), c], axis=1)[..., None])[..., 0]
-    H = along @ flat
     columns = problem.columns[problem.layout.log]
     own = columns.shape[1]
-    D = H[:, own:, own:].copy()
+    b, B = prior_residuals(problem, at.theta)
+    corner, gradient = B.T @ B, B.T @ b
+    D, border, gx = np.empty((count, nx, nx)), np.empty((count, nx, own)), np.empty((count, nx))
+    K = np.empty((count, nx, own + nx))
+    for tile, J, X, _ in linearize(problem, at, weights, w):
+        K[tile] = X * inverse_std[tile, :, None]
+        flat = np.concatenate([J, K[tile]], axis=1)
+        along = flat.transpose(0, 2, 1)
+        residual = np.concatenate([(r[tile] * w[tile]).reshape(len(flat), -1), c[tile]], axis=1)
+        g, H = (along @ residual[..., None])[..., 0], along @ flat
+        D[tile], border[tile], gx[tile] = H[:, own:, own:], H[:, own:, :own], g[:, own:]
+        for log in np.unique(problem.layout.log[tile]):
+            mine, where = problem.layout.log[tile] == log, problem.columns[log]
+            corner[np.ix_(where, where)] += H[mine, :own, :own].sum(axis=0)
+            gradient[where] += g[mine, :own].sum(axis=0)
     arrival = np.roll(inverse_std, 1, axis=0)  # defects depend on the next segment's initial state too
     anchor = np.where(_is_anchored(problem, windows), 1 / ANCHOR_STD, 0.0)
     D[:, np.arange(nx), np.arange(nx)] += arrival**2 + anchor**2
-    gx = g[:, own:] - arrival * np.roll(c, 1, axis=0) + anchor * _anchor_residuals(problem, at, windows)
-    border = _scatter(H[:, own:, :own], columns, p)
+    gx += anchor * _anchor_residuals(problem, at, windows) - arrival * np.roll(c, 1, axis=0)
+    border = _scatter(border, columns, p)
     border -= arrival[..., None] * np.roll(_scatter(K[..., :own], columns, p), 1, axis=0)
     coupling = -K[..., own:].transpose(0, 2, 1) * inverse_std[:, None, :]
-    b, B = prior_residuals(problem, at.theta)
-    corner, gradient = B.T @ B, B.T @ b
-    for log in range(len(problem.recordings)):
-        mine, where = problem.layout.log == log, problem.columns[log]
-        corner[np.ix_(where, where)] += H[mine, :own, :own].sum(axis=0)
-        gradient[where] += g[mine, :own].sum(axis=0)
     chains = Chains(
         diagonal=_with_identity(windows, windows.pad(D)),
         coupling=windows.pad(coupling),
@@ -135,16 +161,41 @@ def normal_equations(problem: Problem, at: Point, weights: ResidualWeights, wind
     return NormalEquations(cost(problem, at, weights, windows), chains, corner, gradient)
 
 
-def weighted_jacobian(
+def linearize(
     problem: Problem, at: Point, weights: ResidualWeights, w: Float[np.ndarray, "segments intervals rows"]
-) -> Float[np.ndarray, "segments residuals columns"]:
-    """Derivatives of the scaled residuals; zero where a simulation did not stay finite."""
-    J = np.asarray(at.sensitivity.residual)
+) -> Iterator[Tile]:
+    """Derivatives of the scaled residuals and of the end states, tile by tile.
+
+    Args:
+        problem: The problem.
+        at: The point.
+        weights: Standard deviations of residuals.
+        w: Factors of the robust loss.
+    """
     factor = np.where(problem.layout.valid, w / weights.noise, 0.0)
-    finite = np.isfinite(at.sensitivity.state).all(axis=(1, 2)) & np.isfinite(at.simulated.residual).all(axis=(1, 2))
-    if not np.all(finite):
-        J = np.where(np.reshape(finite, (-1, 1, 1, 1)) & np.isfinite(J), J, 0.0)
-    return (J * factor[..., None]).reshape(len(J), -1, J.shape[-1])
+    for segments in _tiles(problem):
+        found = _differentiate(problem, at, segments) if at.sensitivity is None else at.sensitivity
+        J, X = np.asarray(found.residual), np.asarray(found.state)
+        finite = np.isfinite(X).all(axis=(1, 2)) & np.isfinite(at.simulated.residual[segments]).all(axis=(1, 2))
+        if not np.all(finite):
+            J = np.where(np.reshape(finite, (-1, 1, 1, 1)) & np.isfinite(J), J, 0.0)
+            X = np.where(np.isfinite(X), X, 0.0)
+        scaled = J * factor[segments][..., None]
+        yield Tile(segments, scaled.reshape(len(J), -1, J.shape[-1]), X, finite)
+
+
+def _differentiate(problem: Problem, at: Point, segments: slice) -> Sensitivity:
+    some = np.arange(segments.start, segments.stop)
+    return problem.select(some).differentiate(at.theta, at.nodes.select(some))[1]
+
+
+def _tiles(problem: Problem) -> list[slice]:
+    """Consecutive segments whose derivatives fit in `TILE_BYTES`."""
+    count, intervals, rows = problem.layout.valid.shape
+    nx = 2 * problem.simulator.model.nv
+    numbers = (intervals * rows + nx) * (problem.columns.shape[1] + nx)
+    size = max(1, TILE_BYTES // (8 * numbers))
+    return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
 
 def scaled_defects(
