@@ -3,7 +3,8 @@
 `python -m experiments.fault_coverage [--repeats 4] [FAULT...]`. The arm of `experiments.five_forms` is recorded by
 MuJoCo with one fault at a time; every recording is fitted, and every interval of a free parameter either holds the true
 value or not. The last column counts the fits that say why their intervals may not hold: by another status than
-`converged`, by residuals above the noise of the sensors, or by residuals that contradict fixed masses.
+`converged`, by residuals above the noise of the sensors, by stamps that jitter, or by residuals that contradict fixed
+masses.
 """
 
 import argparse
@@ -29,6 +30,8 @@ class Fault:
 
     rate: float = 100.0
     """Samples and commands a second."""
+    slow: float = 1.0
+    """Factor by which the loop is slower than its stamps say."""
     noise: float = 2e-4
     """White noise of the encoders [rad]."""
     memory: float = 0.0
@@ -37,6 +40,9 @@ class Fault:
     """Encoder steps a turn; 0 for none."""
     jitter: float = 0.0
     """Standard deviation of the stamps [s]."""
+    loop: float = 0.0
+    """Standard deviation of the times at which samples are taken and commands sent, if the stamps are frame numbers
+    over the frame rate [s]."""
     backlash: float = 0.0
     """Play between motor and joint [rad]."""
     limit: float = 0.0
@@ -45,6 +51,8 @@ class Fault:
     """Factor by which the fixed masses of the robot file are wrong."""
 
 
+SAID = {Code.RESIDUAL_ABOVE_NOISE, Code.FIXED_MASSES, Code.STAMP_JITTER}
+"""Diagnostics of a converged fit that say why its intervals may not hold."""
 FAULTS = {
     "none": Fault(),
     "encoders of 4,096 steps": Fault(counts=COUNTS, noise=0.0),
@@ -52,6 +60,9 @@ FAULTS = {
     "33 Hz": Fault(rate=100 / 3),
     "stamps jitter by 0.5 ms": Fault(jitter=5e-4),
     "stamps jitter by 3 ms": Fault(jitter=3e-3),
+    "30 Hz with stamps of frame numbers, loop jitters by 2 ms": Fault(rate=30.0, loop=2e-3),
+    "30 Hz with stamps of frame numbers, loop jitters by 5 ms": Fault(rate=30.0, loop=5e-3),
+    "30 Hz with stamps of frame numbers, loop slower by 3 %": Fault(rate=30.0, slow=1.03),
     "noise with memory 0.8": Fault(memory=0.8),
     "backlash of 5 mrad": Fault(backlash=5e-3),
     "saturated actuators": Fault(limit=2.0),
@@ -64,17 +75,18 @@ def record(fault: Fault, seed: int, seconds: float = 8.0) -> Log:
     limit = f' forcerange="{-fault.limit} {fault.limit}"' if fault.limit else ""
     model = mujoco.MjModel.from_xml_string(mjcf(TRUTH).replace("<position", f"<position{limit}"))
     data, random = mujoco.MjData(model), np.random.default_rng(seed)
-    steps = round(1 / fault.rate / model.opt.timestep)
-    time = np.arange(0, seconds, steps * model.opt.timestep)
+    time = np.arange(round(seconds * fault.rate)) / fault.rate
+    taken = np.round(fault.slow * (time + fault.loop * random.normal(size=len(time))) / model.opt.timestep)
+    steps = np.maximum(np.diff(taken, append=np.round(fault.slow * seconds / model.opt.timestep)), 1).astype(int)
     frequency, phase = random.uniform(0.1, 1.2, (5, 3)), random.uniform(0, 2 * np.pi, (5, 3))
     sines = np.sin(2 * np.pi * frequency * time[:, None, None] + phase) - np.sin(phase)
     commands = 0.25 * np.clip(time, 0, 1)[:, None] * sines.sum(axis=1)
     measured, motor = [], np.zeros(3)
-    for command in commands:
+    for command, count in zip(commands, steps, strict=True):
         motor = np.clip(motor, data.qpos - fault.backlash / 2, data.qpos + fault.backlash / 2)
         measured.append(motor.copy() if fault.backlash else data.qpos.copy())
         data.ctrl = command
-        mujoco.mj_step(model, data, steps)
+        mujoco.mj_step(model, data, int(count))
     white = random.normal(size=(len(time), 3))
     noise = np.zeros(3)
     for k, row in enumerate(white):
@@ -129,7 +141,7 @@ def _covered(fault: Fault, seed: int) -> tuple[list[bool], bool]:
         truth = TRUTH[row["path"].rpartition(".")[2]]
         inside.append(bool(row["low"] <= truth <= row["high"]))
     codes = {d.code for d in fit.diagnostics}
-    return inside, fit.status != "converged" or bool(codes & {Code.RESIDUAL_ABOVE_NOISE, Code.FIXED_MASSES})
+    return inside, fit.status != "converged" or bool(codes & SAID)
 
 
 if __name__ == "__main__":

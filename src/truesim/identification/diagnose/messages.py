@@ -51,6 +51,12 @@ def explain(diagnostic: Diagnostic) -> str:
             if len(names) > 1:
                 return f"Freeing {names[0]} as well would remove {share}."
             return f"Freeing {names[0]} would remove {share}: the free parameters make up for it with wrong values."
+        case Code.STAMP_JITTER:
+            return (
+                f"Samples were taken {1e3 * value:.2g} ms (standard deviation) before or after their stamps, which "
+                f"makes {100 * ratio:.0f} % of the residual; the intervals count it as noise. Record when each sample "
+                "was taken."
+            )
         case Code.FIXED_MASSES:
             return (
                 f"The residuals contradict {names[0]}, which is fixed ({ratio:.0f} times the score of chance), and the "

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 from truesim.core.timing import part
 from truesim.core.typing import Float, Int
 from truesim.identification.diagnose.fixed_parameters import FixedGroup, fixed_groups, with_room
+from truesim.identification.diagnose.stamps import stamp_jitter
 from truesim.identification.diagnose.trial_problem import TrialProblem, trial, widen
 from truesim.identification.problem.problem import Problem
 from truesim.identification.problem.segments import Windows
@@ -139,7 +140,9 @@ class _Test:
             ratio = max(1.0, float(np.median(noise / solution.sensor_noise)))
             defects = CONTINUITY * ratio * initial_defect_std(problem)
             self.weights = ResidualWeights(np.maximum(noise, solution.sensor_noise), defects)
-        self.floor = float((exact.layout.valid * (solution.sensor_noise / self.weights.noise) ** 2).sum())
+        jitter = stamp_jitter(exact, refitted.at.simulated, self.weights.noise)
+        expected = exact.layout.valid * (solution.sensor_noise**2 + jitter.squares)
+        self.floor = float((expected / self.weights.noise**2).sum())
         self.first = self._solve(self._problem(()), (theta,))
         self.before = 2 * self.first.cost
 

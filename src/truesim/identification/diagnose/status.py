@@ -10,6 +10,7 @@ from truesim.identification.diagnose.evaluation import Errors
 from truesim.identification.diagnose.fixed_masses import PATTERN, MassTest
 from truesim.identification.diagnose.options import DiagnoseOptions
 from truesim.identification.diagnose.score_test import Alternative
+from truesim.identification.diagnose.stamps import stamp_jitter
 from truesim.identification.solve.levenberg_marquardt import Ending
 from truesim.identification.solve.solution import Solution
 
@@ -43,6 +44,9 @@ class Code(enum.StrEnum):
     UNEXPLAINED_MOTION = "unexplained motion"
     HELD_OUT_WORSE = "held-out error"
     RESIDUAL_ABOVE_NOISE = "residual above noise"
+    STAMP_JITTER = "stamp jitter"
+    """Samples were not taken at their stamps; `value` is the standard deviation of the difference [s], `ratio` the
+    fraction of the squares of the residuals that it explains."""
     FIXED_PARAMETER = "fixed parameter"
     """Parameters that are not free explain the residual."""
     FIXED_MASSES = "fixed masses"
@@ -104,6 +108,7 @@ def assess(
     fixed = explained_by_fixed(alternatives, options)
     converged = solution.ending is Ending.CONVERGED  # otherwise more iterations may explain the residual
     above = [d for d in noisy if converged and d.ratio > options.misfit_ratio]
+    noisy = [*_jittered_stamps(solution), *noisy]
     unknown = [Diagnostic(Code.NOT_IDENTIFIABLE if len(g) == 1 else Code.ONLY_COMBINATION, g) for g in groups]
     worse = [*_worse(train, held_out or {}, options.held_out_ratio), *_worse_than_start(train, start or {})]
     if solution.ending is Ending.INTERRUPTED:
@@ -167,6 +172,12 @@ def misfit(solution: Solution, options: DiagnoseOptions) -> tuple[list[Diagnosti
         else:
             noisy.append(Diagnostic(Code.RESIDUAL_ABOVE_NOISE, (row,), rms, ratio))
     return noisy, unexplained
+
+
+def _jittered_stamps(solution: Solution) -> list[Diagnostic]:
+    """A diagnostic if samples were not taken at their stamps."""
+    found = stamp_jitter(solution.problem, solution.at.simulated, solution.weights.noise)
+    return [Diagnostic(Code.STAMP_JITTER, (), found.std, found.share)] if found.std > 0 else []
 
 
 def _motion(solution: Solution, window: np.ndarray, row: int) -> float:
