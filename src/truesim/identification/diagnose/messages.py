@@ -53,8 +53,8 @@ def explain(diagnostic: Diagnostic) -> str:
             return f"Freeing {names[0]} would remove {share}: the free parameters make up for it with wrong values."
         case Code.FIXED_MASSES:
             return (
-                f"The residuals contradict {names[0]}, which is fixed (score {ratio:.0f} times that of right masses). The "
-                f"intervals assume it: 1 % of it moves {names[1]} by {value:.2g} standard deviations. Free it."
+                f"The residuals contradict {names[0]}, which is fixed (score {ratio:.0f} times that of right masses). "
+                f"The intervals assume it: 1 % of it moves {names[1]} by {value:.2g} standard deviations. Free it."
             )
         case Code.CONTRADICTORY_LOGS:
             return f"The logs contradict each other: each fits alone, but {names[0]} is {names[1]} and {names[2]}."
