@@ -31,6 +31,22 @@ class BodyPoses(NamedTuple):
     quaternion: Float[np.ndarray, "frames bodies 4"]
     """Unit quaternions, scalar first."""
 
+    def in_parents(self, parents: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Translations [m] and quaternions of bodies relative to their parents; -1 is the world.
+
+        Most joints turn about the origin of their body, so that most translations are constant.
+        """
+        child = np.flatnonzero(np.asarray(parents) >= 0)
+        parent = np.asarray(parents)[child]
+        translation, quaternion = self.translation.copy(), self.quaternion.copy()
+        offset = self.translation[:, child] - self.translation[:, parent]
+        translation[:, child] = np.einsum("fbji,fbj->fbi", self.rotation[:, parent], offset)
+        w, u = np.split(self.quaternion[:, parent], [1], axis=-1)
+        a, b = np.split(self.quaternion[:, child], [1], axis=-1)
+        real = w * a + np.sum(u * b, axis=-1, keepdims=True)
+        quaternion[:, child] = np.concatenate([real, w * b - a * u - np.cross(u, b)], axis=-1)
+        return translation, quaternion
+
 
 @dataclasses.dataclass(frozen=True)
 class ShownMotion:
@@ -121,9 +137,15 @@ def simulated_motion(
             known = np.isfinite(difference[:, row])
             if known.any():
                 moved[:, link.v_start + k] = np.interp(recorded.time, time[known], difference[known, row])
+    return ShownMotion(which, recorded.time, _integrate(model, recorded.q, moved))
+
+
+def _integrate(model: Model, q: Float[np.ndarray, "frames nq"], dq: Float[np.ndarray, "frames nv"]) -> np.ndarray:
+    """Configurations moved by tangent vectors; without quaternions that is a sum, which needs no compilation."""
+    if model.nq == model.nv:
+        return q + dq
     with jax.enable_x64(True):
-        q = np.asarray(jax.jit(jax.vmap(lambda q, dq: integrate(model, q, dq)))(recorded.q, moved))
-    return ShownMotion(which, recorded.time, q)
+        return np.asarray(jax.jit(jax.vmap(lambda q, dq: integrate(model, q, dq)))(q, dq))
 
 
 def position_rows(model: Model, rows: Sequence[str]) -> list[int]:

@@ -1,12 +1,14 @@
 """Robots as nodes of a viser scene, and recordings of a replay that need no server."""
 
 import dataclasses
+import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from truesim.core.typing import Bool, Float
 from truesim.scenes.cameras import FIELD_OF_VIEW
 from truesim.scenes.motions import BodyPoses
 from truesim.scenes.replay import FITTED_COLOR, START_COLOR, Replay
@@ -15,30 +17,36 @@ from truesim.scenes.viewer_library import LOOPBACK, open_server, quiet
 
 SCENE_GHOST_OPACITY = 0.4
 TINTS = {"fitted": FITTED_COLOR, "start": START_COLOR}
+MIN_SHOWN_CHANGE = 1e-9
+"""Change of a position [m] or quaternion from frame to frame below which a body stays where it is."""
 PLAIN_COLOR = (0.62, 0.64, 0.68)
 """Color of a simulated robot that is neither the fitted nor the start one."""
 
 
 @dataclasses.dataclass(frozen=True)
 class RobotNodes:
-    """Frames of the bodies of one robot in a scene; their meshes move with them."""
+    """Frames of the bodies of one robot in a scene, each within that of its parent; their meshes move with them."""
 
     root: Any
     frames: tuple[Any, ...]
     """One per body."""
+    parents: Sequence[int]
 
     @classmethod
-    def add(cls, scene: Any, name: str, shapes: Sequence[Shape], bodies: int) -> "RobotNodes":
+    def add(cls, scene: Any, name: str, shapes: Sequence[Shape], parents: Sequence[int]) -> "RobotNodes":
         """Add a robot to a scene; one whose name is not `recorded` is drawn as a ghost.
 
         Args:
             scene: `server.scene`.
             name: Name of the motion: `recorded`, `fitted` or `start`.
             shapes: Shapes of the robot.
-            bodies: Number of its bodies.
+            parents: Parent of each body; -1 is the world.
         """
-        root = scene.add_frame(f"/{name}", show_axes=False)
-        frames = tuple(scene.add_frame(f"/{name}/body{b}", show_axes=False) for b in range(bodies))
+        paths = {-1: f"/{name}"}
+        root = scene.add_frame(paths[-1], show_axes=False)
+        for body, parent in enumerate(parents):  # parents come first
+            paths[body] = f"{paths[parent]}/body{body}"
+        frames = tuple(scene.add_frame(paths[body], show_axes=False) for body in range(len(parents)))
         ghost = name != "recorded"
         for k, ((body, color), own) in enumerate(_grouped(shapes).items()):
             if ghost and body < 0:
@@ -46,7 +54,7 @@ class RobotNodes:
             starts = np.cumsum([0, *(len(s.vertices) for s in own)])
             tint = TINTS.get(name, PLAIN_COLOR) if ghost else color[:3]
             scene.add_mesh_simple(
-                f"/{name}/mesh{k}" if body < 0 else f"/{name}/body{body}/mesh{k}",
+                f"{paths[body]}/mesh{k}",
                 np.concatenate([s.vertices for s in own]).astype(np.float32),
                 np.concatenate([s.faces + start for s, start in zip(own, starts, strict=False)]).astype(np.uint32),
                 color=tuple(int(255 * c) for c in tint),
@@ -55,22 +63,25 @@ class RobotNodes:
                 side="double",
                 cast_shadow=not ghost,
             )
-        return cls(root, frames)
+        return cls(root, frames, parents)
 
     def move(self, poses: BodyPoses, frame: int) -> None:
         """Move the bodies to one frame of their poses."""
-        for b, node in enumerate(self.frames):
-            node.position = poses.translation[frame, b]
-            node.wxyz = poses.quaternion[frame, b]
+        for moves in self.moves(BodyPoses(*(x[frame : frame + 1] for x in poses))):
+            moves()
 
-    def move_changed(self, poses: BodyPoses, frame: int, before: int) -> None:
-        """Move the bodies whose pose differs from that of the frame shown before."""
-        turned = np.any(poses.quaternion[frame] != poses.quaternion[before], axis=-1)
-        shifted = np.any(poses.translation[frame] != poses.translation[before], axis=-1)
-        for b in np.flatnonzero(shifted):
-            self.frames[b].position = poses.translation[frame, b]
-        for b in np.flatnonzero(turned):
-            self.frames[b].wxyz = poses.quaternion[frame, b]
+    def moves(self, poses: BodyPoses) -> Iterator[Callable[[], None]]:
+        """Functions that move the bodies from frame to frame, those that have moved by more than rounding."""
+        translation, quaternion = poses.in_parents(self.parents)
+        shifted, turned = (_changes(x) for x in (translation, quaternion))
+
+        def move(frame: int) -> None:
+            for b in np.flatnonzero(shifted[frame]):
+                self.frames[b].position = translation[frame, b]
+            for b in np.flatnonzero(turned[frame]):
+                self.frames[b].wxyz = quaternion[frame, b]
+
+        return (functools.partial(move, frame) for frame in range(len(translation)))
 
 
 def add_replay(server: Any, replay: Replay) -> dict[str, RobotNodes]:
@@ -85,7 +96,7 @@ def add_replay(server: Any, replay: Replay) -> dict[str, RobotNodes]:
     scene.add_grid("/floor", 40 * size, 40 * size, cell_size=size / 2, section_size=size, fade_distance=60 * size)
     nodes = {}
     for name, poses in replay.poses.items():
-        nodes[name] = RobotNodes.add(scene, name, replay.shapes, poses.translation.shape[1])
+        nodes[name] = RobotNodes.add(scene, name, replay.shapes, replay.parents)
         nodes[name].move(poses, 0)
     return nodes
 
@@ -101,13 +112,15 @@ def record_page(replay: Replay, max_frames: int | None = None) -> str:
     shown = np.unique(np.linspace(0, count - 1, min(count, max_frames or count)).astype(int))
     server = open_server(LOOPBACK)
     try:
-        nodes = add_replay(server, replay)
-        recording = server.get_scene_serializer()
-        for before, frame in itertools.pairwise(shown):
-            recording.insert_sleep(float(replay.time[frame] - replay.time[before]))
-            for name, poses in replay.poses.items():
-                nodes[name].move_changed(poses, frame, before)
-        page = recording.as_html()
+        with server.atomic():  # nobody is connected who would have to be told of every message
+            nodes = add_replay(server, replay)
+            recording = server.get_scene_serializer()
+            moves = [nodes[name].moves(BodyPoses(*(x[shown] for x in poses))) for name, poses in replay.poses.items()]
+            for pause, *each in zip(np.diff(replay.time[shown], prepend=replay.time[0]), *moves, strict=True):
+                recording.insert_sleep(float(pause))
+                for move in each:
+                    move()
+            page = recording.as_html()
     finally:
         with quiet():
             server.stop()
@@ -115,6 +128,13 @@ def record_page(replay: Replay, max_frames: int | None = None) -> str:
         "__VISER_EMBED_CONFIG__={darkMode:false}",
         "__VISER_EMBED_CONFIG__={darkMode:matchMedia('(prefers-color-scheme: dark)').matches}",
     )
+
+
+def _changes(x: Float[np.ndarray, "frames bodies n"]) -> Bool[np.ndarray, "frames bodies"]:
+    """True where a body differs from the frame before by more than rounding; at the first frame everywhere."""
+    changed = np.ones(x.shape[:2], bool)
+    changed[1:] = np.any(np.abs(np.diff(x, axis=0)) > MIN_SHOWN_CHANGE, axis=-1)
+    return changed
 
 
 def _grouped(shapes: Sequence[Shape]) -> dict[tuple[int, tuple[float, ...]], list[Shape]]:

@@ -23,7 +23,9 @@ AMBIENT = 0.42
 LIGHT = np.array([0.35, -0.55, 0.75]) / np.linalg.norm([0.35, -0.55, 0.75])
 BEHIND = 0.35
 """Opacity of a ghost behind the solid robot, relative to in front of it."""
-CANDIDATES = 1 << 21
+EDGE = 1e-5
+"""Part of a triangle's height by which it is extended, so that no gap remains between neighbors."""
+CANDIDATES = 1 << 18
 """Pixels that are tested at once; more need more memory."""
 
 
@@ -39,6 +41,50 @@ class PosedShapes:
     opacity: float = 1.0
 
 
+@dataclasses.dataclass(frozen=True)
+class Canvas:
+    """A picture that robots are painted on, with several samples per pixel."""
+
+    camera: Camera
+    shape: tuple[int, int]
+    """Rows and columns of samples."""
+    color: Float[np.ndarray, "samples 3"]
+    opacity: Float[np.ndarray, " samples"]
+    depth: Float[np.ndarray, " samples"]
+    """Distance of the nearest solid face; infinite where there is none [m]."""
+
+    @classmethod
+    def blank(cls, camera: Camera, width: int, height: int) -> "Canvas":
+        """A transparent canvas.
+
+        Args:
+            camera: Where to look from.
+            width: Width of the picture [pixels].
+            height: Height of the picture [pixels].
+        """
+        shape = (height * OVERSAMPLING, width * OVERSAMPLING)
+        size = shape[0] * shape[1]
+        return cls(camera, shape, *(np.zeros((size, *n), np.float32) for n in ((3,), ())), _far(size))
+
+    def paint(self, actor: PosedShapes) -> "Canvas":
+        """The canvas with a robot; ghosts are blended over what is there."""
+        at, own_color, own_depth = _rasterize(actor, self.camera, self.shape)
+        front = own_depth < self.depth[at]
+        alpha = np.where(front, actor.opacity, 0.0 if actor.opacity >= 1 else actor.opacity * BEHIND).astype(np.float32)
+        color, opacity, depth = self.color.copy(), self.opacity.copy(), self.depth.copy()
+        below = opacity[at] * (1 - alpha)
+        total = alpha + below
+        mixed = own_color * alpha[:, None] + color[at] * below[:, None]
+        color[at], opacity[at] = mixed / np.maximum(total, 1e-9)[:, None], total
+        if actor.opacity >= 1.0:
+            depth[at] = np.minimum(depth[at], own_depth)
+        return dataclasses.replace(self, color=color, opacity=opacity, depth=depth)
+
+    def image(self) -> np.ndarray:
+        """Red, green, blue and opacity in 0 to 255, shape (height, width, 4)."""
+        return _downsample(self.color.reshape(*self.shape, 3), self.opacity.reshape(self.shape))
+
+
 def draw(actors: Sequence[PosedShapes], camera: Camera, width: int = 640, height: int = 480) -> np.ndarray:
     """A picture with a transparent background: red, green, blue and opacity in 0 to 255, shape (height, width, 4).
 
@@ -48,20 +94,10 @@ def draw(actors: Sequence[PosedShapes], camera: Camera, width: int = 640, height
         width: Width of the picture [pixels].
         height: Height of the picture [pixels].
     """
-    shape = (height * OVERSAMPLING, width * OVERSAMPLING)
-    size = shape[0] * shape[1]
-    color, opacity, depth = np.zeros((size, 3), np.float32), np.zeros(size, np.float32), np.full(size, np.inf)
+    canvas = Canvas.blank(camera, width, height)
     for actor in actors:
-        at, own_color, own_depth = _rasterize(actor, camera, shape)
-        front = own_depth < depth[at]
-        alpha = np.where(front, actor.opacity, 0.0 if actor.opacity >= 1 else actor.opacity * BEHIND)
-        below = opacity[at] * (1 - alpha)
-        total = alpha + below
-        mixed = own_color * alpha[:, None] + color[at] * below[:, None]
-        color[at], opacity[at] = mixed / np.maximum(total, 1e-9)[:, None], total
-        if actor.opacity >= 1.0:
-            depth[at] = np.minimum(depth[at], own_depth)
-    return _downsample(color.reshape(*shape, 3), opacity.reshape(shape))
+        canvas = canvas.paint(actor)
+    return canvas.image()
 
 
 def png(image: np.ndarray) -> bytes:
@@ -85,6 +121,10 @@ def write_png(path: Path, image: np.ndarray) -> None:
 def data_address(image: np.ndarray) -> str:
     """A picture from `draw` as the source of an image element."""
     return "data:image/png;base64," + base64.b64encode(png(image)).decode()
+
+
+def _far(size: int) -> Float[np.ndarray, " size"]:
+    return np.full(size, np.inf, np.float32)
 
 
 def _downsample(color: np.ndarray, opacity: np.ndarray) -> np.ndarray:
@@ -127,7 +167,7 @@ def _rasterize(actor: PosedShapes, camera: Camera, shape: tuple[int, int]) -> tu
         pixels = np.stack([shape[1] / 2 + zoom * seen[:, 0] / z, shape[0] / 2 - zoom * seen[:, 1] / z, seen[:, 2]], 1)
         corners.append(pixels[each.faces])
         shades.append(brightness[..., None] * np.array(actor.tint or each.color[:3]))
-    return _fill(np.concatenate(corners), np.concatenate(shades), shape)
+    return _fill(*(np.concatenate(x).astype(np.float32) for x in (corners, shades)), shape)
 
 
 def _brightness(vertices: np.ndarray, faces: np.ndarray, forward: np.ndarray) -> Float[np.ndarray, "faces 3"]:
@@ -147,7 +187,7 @@ def _brightness(vertices: np.ndarray, faces: np.ndarray, forward: np.ndarray) ->
 
 def _fill(corners: np.ndarray, shades: np.ndarray, shape: tuple[int, int]) -> tuple[np.ndarray, ...]:
     """Fill triangles, those with boxes of similar size at once."""
-    color, depth = np.zeros((shape[0] * shape[1], 3), np.float32), np.full(shape[0] * shape[1], np.inf)
+    color, depth = np.zeros((shape[0] * shape[1], 3), np.float32), _far(shape[0] * shape[1])
     low = np.floor(corners[..., :2].min(axis=1)).astype(int)
     extent = np.ceil(corners[..., :2].max(axis=1)).astype(int) - low + 1
     visible = np.all((low < [shape[1], shape[0]]) & (low + extent > 0), axis=1) & (corners[..., 2].min(axis=1) > 0)
@@ -172,13 +212,16 @@ def _fill_boxes(
     depth: np.ndarray,
 ) -> None:
     """Fill triangles within boxes of equal width and height, in place."""
-    x, y = (low[:, k, None] + at.ravel() for k, at in enumerate(np.meshgrid(np.arange(box[0]), np.arange(box[1]))))
+    grid = np.meshgrid(*(np.arange(n, dtype=np.int32) for n in box))
+    x, y = (low[:, k, None].astype(np.int32) + at.ravel() for k, at in enumerate(grid))
+    centers = x.astype(np.float32) + 0.5, y.astype(np.float32) + 0.5
     (ax, ay, az), (bx, by, bz), (cx, cy, cz) = (corners[:, k].T[..., None] for k in range(3))
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = 1 / ((bx - ax) * (cy - ay) - (cx - ax) * (by - ay))
-        v = ((cy - ay) * scale) * (x + 0.5 - ax) - ((cx - ax) * scale) * (y + 0.5 - ay)
-        w = ((bx - ax) * scale) * (y + 0.5 - ay) - ((by - ay) * scale) * (x + 0.5 - ax)
-        hit = (v >= -1e-6) & (w >= -1e-6) & (v + w <= 1 + 1e-6)
+        right, down = centers[0] - ax, centers[1] - ay
+        v = ((cy - ay) * scale) * right - ((cx - ax) * scale) * down
+        w = ((bx - ax) * scale) * down - ((by - ay) * scale) * right
+        hit = (v >= -EDGE) & (w >= -EDGE) & (v + w <= 1 + EDGE)
     t, k = np.nonzero(hit)
     px, py = x[t, k], y[t, k]
     inside = (px >= 0) & (py >= 0) & (px < shape[1]) & (py < shape[0])

@@ -21,7 +21,7 @@ from truesim.scenes.motions import (
     simulated_motion,
     start_configuration,
 )
-from truesim.scenes.picture import PosedShapes, draw
+from truesim.scenes.picture import Canvas, PosedShapes
 from truesim.scenes.shapes import Shape, drawn_shapes
 
 FITTED_COLOR, START_COLOR = (0.0, 0.45, 0.70), (0.90, 0.38, 0.05)
@@ -36,6 +36,8 @@ class Replay:
     name: str
     """Log or robot that is shown."""
     shapes: Sequence[Shape]
+    parents: Sequence[int]
+    """Parent of each body; -1 is the world."""
     time: Float[np.ndarray, " frames"]
     """[s]"""
     poses: Mapping[str, BodyPoses]
@@ -50,7 +52,7 @@ class Replay:
         ends = np.cumsum([len(m.q) for m in motions])[:-1]
         parts = zip(*(np.split(part, ends) for part in joined), strict=True)
         poses = {m.name: BodyPoses(*part) for m, part in zip(motions, parts, strict=True)}
-        return cls(name, shapes, motions[0].time, poses, camera_for(shapes, list(poses.values())))
+        return cls(name, shapes, model.bodies.parents, motions[0].time, poses, camera_for(shapes, list(poses.values())))
 
     @property
     def largest_difference(self) -> int:
@@ -105,9 +107,23 @@ def snapshot(replay: Replay, frame: int | None = None, ghost: str | None = None,
         ghost: Simulated motion to draw; none by default.
         width: Width of the picture [pixels]; its height is three quarters of it.
     """
+    return snapshots(replay, (ghost,), frame, width)[0]
+
+
+def snapshots(
+    replay: Replay, ghosts: Sequence[str | None], frame: int | None = None, width: int = 640
+) -> list[np.ndarray]:
+    """Pictures of one frame as `snapshot` makes them, one per ghost."""
     frame = replay.largest_difference if frame is None else frame
-    actors = [PosedShapes(replay.shapes, next(iter(replay.poses.values())), frame)]
-    if ghost is not None:
+    recorded = PosedShapes(replay.shapes, next(iter(replay.poses.values())), frame)
+    canvas = Canvas.blank(replay.camera, width, width * 3 // 4).paint(recorded)
+    pictures = []
+    for ghost in ghosts:
+        if ghost is None:
+            pictures.append(canvas.image())
+            continue
         tint = FITTED_COLOR if ghost == "fitted" else START_COLOR
-        actors.append(PosedShapes(replay.shapes, replay.poses[ghost], frame, tint, GHOST_OPACITY))
-    return draw(actors, replay.camera, width, width * 3 // 4)
+        pictures.append(
+            canvas.paint(PosedShapes(replay.shapes, replay.poses[ghost], frame, tint, GHOST_OPACITY)).image()
+        )
+    return pictures

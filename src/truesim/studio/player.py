@@ -1,5 +1,6 @@
 """Player: a replay on a timeline, with a switch for every robot and the signals beneath."""
 
+import dataclasses
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -78,13 +79,7 @@ class Player:
     def change(self, poses: Mapping[str, BodyPoses]) -> None:
         """Replace the poses of some robots, at the frame that is shown."""
         with self._lock:
-            self.replay = Replay(
-                self.replay.name,
-                self.replay.shapes,
-                self.replay.time,
-                {**self.replay.poses, **poses},
-                self.replay.camera,
-            )
+            self.replay = dataclasses.replace(self.replay, poses={**self.replay.poses, **poses})
             self._draw()
 
     def toggle(self) -> None:

@@ -15,6 +15,7 @@ from truesim.identification.diagnose.options import DiagnoseOptions
 from truesim.identification.diagnose.plausibility import implausible
 from truesim.identification.diagnose.score_test import Alternative, largest_shift, score_test
 from truesim.identification.diagnose.status import Diagnostic, Status, assess, contradicted_masses, needs_score_test
+from truesim.identification.diagnose.time_step import time_step_diagnostics
 from truesim.identification.problem.problem import Problem
 from truesim.identification.regression.errors import TorqueError
 from truesim.identification.solve.solution import Solution
@@ -113,13 +114,14 @@ def diagnose_predictions(
     shift = largest_shift(alternatives, solution.problem.solved.size, options.explained)
     found = found.widen(shift, solution.problem.values(solution.theta)[1]) if shift.any() else found
     values = estimates(solution, found, options, shift**2 > np.diag(found.coordinates))
+    stepped = time_step_diagnostics(solution, values, options) if minimal else ()
     return Diagnosis(
         estimates=values,
         uncertainty=found,
         not_identifiable=tuple(groups),
         errors=scored,
         status=status,
-        diagnostics=(*diagnostics, *implausible(values, solution.problem.simulator.model, options)),
+        diagnostics=(*diagnostics, *implausible(values, solution.problem.simulator.model, options), *stepped),
         alternatives=alternatives,
         predictions=simulated,
     )

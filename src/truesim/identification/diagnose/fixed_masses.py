@@ -10,9 +10,9 @@ import dataclasses
 
 import jax
 import numpy as np
-from scipy.stats import chi2
 from threadpoolctl import threadpool_limits
 
+from truesim.core import libraries
 from truesim.core.timing import part
 from truesim.core.typing import Float, Int
 from truesim.identification.diagnose.covariance import Uncertainty, by_window, profiled_jacobian
@@ -26,9 +26,9 @@ from truesim.identification.solve.solution import Solution
 PATTERN = "bodies/*.mass"
 CHANCE = 1e-6
 """Probability with which the test finds right masses wrong. Larger finds smaller errors."""
-TESTED_STEPS = 4000
+MASS_TEST_STEPS = 4000
 """Simulator steps in all tested windows together, approximately. Larger is slower and finds smaller errors."""
-BOUND_ROOM = 1e-6
+AT_BOUND = 1e-6
 """Distance from a bound, in coordinates, below which a free parameter counts as fixed."""
 CHANGE = 0.01
 """Relative change of all masses for which the change of the estimates is reported."""
@@ -50,7 +50,7 @@ class MassTest:
     @property
     def contradicted(self) -> bool:
         """True if the logs contradict the masses."""
-        return self.statistic > chi2.isf(CHANCE, self.count)
+        return bool(libraries.scipy.special.chdtrc(self.count, self.statistic) < CHANCE)
 
 
 def mass_test(solution: Solution, found: Uncertainty) -> MassTest | None:
@@ -81,7 +81,7 @@ def _test(solution: Solution, found: Uncertainty, group: FixedGroup) -> MassTest
     system = eliminate_states(normal_equations(problem, at, weights, windows))
     low, high = solution.problem.solved.bounds
     theta = solution.theta[:own]
-    free = np.flatnonzero((theta - low > BOUND_ROOM) & (high - theta > BOUND_ROOM))
+    free = np.flatnonzero((theta - low > AT_BOUND) & (high - theta > AT_BOUND))
     fixed = np.arange(own, own + group.size)
     H, g = system.corner, system.gradient
     follows = np.linalg.lstsq(H[np.ix_(free, free)], H[np.ix_(free, fixed)], rcond=1e-12)[0]
@@ -122,7 +122,7 @@ def _choose_windows(solution: Solution) -> tuple[Int[np.ndarray, " some"], Windo
     layout, windows = solution.problem.layout, solution.windows
     count, longest = windows.shape
     steps = longest * layout.intervals.duration.shape[1] * solution.problem.substeps
-    some = min(count, max(2, TESTED_STEPS // max(steps, 1)))
+    some = min(count, max(2, MASS_TEST_STEPS // max(steps, 1)))
     if some == count:
         return np.arange(layout.size), windows, layout.windows(layout.size)
     chosen = np.unique(np.linspace(0, count - 1, some).astype(int))

@@ -59,8 +59,8 @@ def explain(diagnostic: Diagnostic) -> str:
             )
         case Code.FIXED_MASSES:
             return (
-                f"The residuals contradict {names[0]}, which is fixed ({ratio:.0f} times the score of chance), and the "
-                f"intervals take it as exact: 1 % of it moves {names[1]} by {value:.2g} standard deviations. Free it."
+                f"The residuals contradict {names[0]}, which is fixed (score {ratio:.0f} times that of right masses). "
+                f"The intervals assume it: 1 % of it moves {names[1]} by {value:.2g} standard deviations. Free it."
             )
         case Code.CONTRADICTORY_LOGS:
             return f"The logs contradict each other: each fits alone, but {names[0]} is {names[1]} and {names[2]}."
@@ -72,6 +72,9 @@ def explain(diagnostic: Diagnostic) -> str:
             return f"{names[0]} is {value:.3g}, {times} the robot file's value."
         case Code.NEAR_FORCE_LIMIT:
             return f"{names[0]} is {value:.3g}, {100 * ratio:.0f} % of the force that the joint's actuator can exert."
+        case Code.TIME_STEP:
+            what = f"{names[0]} depends on the time step: with {names[1]} ms it would be {value:.3g}"
+            return f"{what} ({100 * (ratio - 1):+.0f} %)."
         case Code.HELD_OUT_WORSE:
             what = f"{names[0]}: the error on held-out logs, {value:.3g}"
             return f"{what}, is {ratio:.1f} times that on the logs of the fit."

@@ -12,9 +12,8 @@ import dataclasses
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import nnls
-from scipy.signal import lfilter
 
+from truesim.core import libraries
 from truesim.core.typing import Float, Int
 
 DRAWS = 4
@@ -51,7 +50,7 @@ class NoiseMemory:
             flat = own.reshape(-1, own.shape[-1])
             for factor, variance in zip(self.factors, variances, strict=True):
                 if variance > 0:
-                    past = lfilter([1.0], [1.0, -factor], own, axis=1) if factor else own
+                    past = _decaying_sum(own, factor)
                     cross = flat.T @ past.reshape(flat.shape)
                     total += variance * (cross + cross.T - flat.T @ flat)
         return total
@@ -102,7 +101,7 @@ def _variances(products: np.ndarray, expected: np.ndarray, pairs: np.ndarray) ->
     if excess * np.sqrt(pairs[1]) < SIGNIFICANT:
         return white
     scale = 1 / np.sqrt(np.maximum(pairs, 1))
-    return np.asarray(nnls(expected * scale[:, None], products * scale)[0])
+    return np.asarray(libraries.scipy.optimize.nnls(expected * scale[:, None], products * scale)[0])
 
 
 def _expected(
@@ -120,7 +119,17 @@ def _autoregressive(fresh: Float[np.ndarray, "windows samples *rest"], factor: f
     """Stationary noise with unit variance from white noise."""
     scaled = fresh * np.sqrt(1 - factor**2)
     scaled[:, 0] = fresh[:, 0]
-    return np.asarray(lfilter([1.0], [1.0, -factor], scaled, axis=1))
+    return _decaying_sum(scaled, factor)
+
+
+def _decaying_sum(x: Float[np.ndarray, "windows samples *rest"], factor: float) -> np.ndarray:
+    """Filter `y[t] = x[t] + factor y[t - 1]`, by `1 / (1 - fz) = (1 + fz) (1 + (fz)^2) (1 + (fz)^4) ...`."""
+    y, lag = x, 1
+    while lag < x.shape[1] and factor > np.finfo(float).tiny:
+        past = factor * y[:, :-lag]
+        y = np.concatenate([y[:, :lag], y[:, lag:] + past], axis=1)
+        factor, lag = factor * factor, 2 * lag
+    return y
 
 
 def _lags(samples: int) -> Int[np.ndarray, " lags"]:

@@ -29,6 +29,8 @@ class DiagnoseOptions:
     and intervals are widened to the values that the free parameters take with it."""
     implausible_ratio: float = 10.0
     """Estimates that differ from the start by a larger factor are reported."""
+    step_change: float = 0.05
+    """Estimates that half the time step would change by a larger fraction, beyond their intervals, are reported."""
     unexplained: float = 0.5
     """Residuals larger than this fraction of the motion within a window: the model does not fit."""
     held_out_ratio: float = 3.0

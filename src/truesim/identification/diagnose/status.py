@@ -59,6 +59,8 @@ class Code(enum.StrEnum):
     IMPLAUSIBLE = "implausible value"
     NEAR_FORCE_LIMIT = "near force limit"
     """Joint friction close to what the actuator of the joint can exert."""
+    TIME_STEP = "time step"
+    """`subjects` are a parameter and half the time step [ms]; `value` is what the parameter would be with it."""
     NOT_IDENTIFIABLE = "not identifiable"
     ONLY_COMBINATION = "only a combination identifiable"
     REGRESSION = "regression"

@@ -112,7 +112,7 @@ class Problem:
     def _make_shooting(self, simulator: Simulator, simulator_of: Callable[[Array, Array], Simulator]) -> Shooting:
         return Shooting(
             model=simulator.model,
-            memory_size=self._memory_size,
+            memory_size=memory_size(self.simulator),
             simulator_of=simulator_of,
             with_inputs=self._with_inputs,
             channels=self.channels,
@@ -241,11 +241,7 @@ class Problem:
         return Segment(q, v, commands, stamps, intervals_at(recording, at), self._memory(memory, len(q)))
 
     def _memory(self, memory: np.ndarray | None, count: int) -> Float[np.ndarray, "segments memory"]:
-        return np.full((count, self._memory_size), np.nan) if memory is None else memory
-
-    @functools.cached_property
-    def _memory_size(self) -> int:
-        return memory_size(self.simulator)
+        return np.full((count, self.shooting.memory_size), np.nan) if memory is None else memory
 
     def predict(self, theta: Float[np.ndarray, " size"], log: int, segment: Segment) -> SimulatedSegment:
         """Simulate segments of a log."""

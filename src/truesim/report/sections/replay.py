@@ -9,7 +9,7 @@ from truesim.core.errors import TruesimError
 from truesim.identification import fit_folder
 from truesim.scenes.nodes import record_page
 from truesim.scenes.picture import data_address
-from truesim.scenes.replay import Replay, fit_replays, snapshot
+from truesim.scenes.replay import Replay, fit_replays, snapshot, snapshots
 from truesim.scenes.viewer_library import has_viewer
 
 MAX_REPLAY_BYTES = 5_000_000
@@ -70,7 +70,5 @@ def _pictures(replay: Replay) -> tuple[ReplayPicture, ...]:
             ReplayPicture(data_address(snapshot(replay, width=PICTURE_WIDTH)), "The robot as recorded", "recorded"),
         )
     words = {"start": "Before: simulated with the start values", "fitted": "After: simulated with the estimates"}
-    return tuple(
-        ReplayPicture(data_address(snapshot(replay, ghost=name, width=PICTURE_WIDTH)), text, name)
-        for name, text in words.items()
-    )
+    pictures = zip(words.items(), snapshots(replay, tuple(words), width=PICTURE_WIDTH), strict=True)
+    return tuple(ReplayPicture(data_address(picture), text, name) for (name, text), picture in pictures)
