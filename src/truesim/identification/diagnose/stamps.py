@@ -14,7 +14,7 @@ from truesim.core.typing import Float
 from truesim.identification.problem.problem import Problem
 from truesim.identification.problem.shooting import SimulatedSegment
 
-SIGNIFICANT_JITTER = 5.0
+SIGNIFICANT_JITTER = 3.0
 """Standard deviations by which the products must exceed zero. Larger finds jitter less often."""
 NOTABLE_SHARE = 0.1
 """Fraction of the squares of the residuals from which on jitter counts. Larger finds jitter less often."""
@@ -69,9 +69,9 @@ def _rates(problem: Problem, residual: np.ndarray) -> Float[np.ndarray, "segment
     measured = problem.measured_rows
     simulated = measured + residual
     interval = np.asarray(problem.layout.intervals.duration)[:, :-1, None]
-    slopes = np.where(interval > SHORTEST_INTERVAL, np.diff(simulated, axis=1), 0.0)
-    slopes = slopes / np.maximum(interval, SHORTEST_INTERVAL)
+    changes = np.where(interval > SHORTEST_INTERVAL, np.diff(simulated, axis=1), 0.0)
+    changes = changes / np.maximum(interval, SHORTEST_INTERVAL)
     rates = np.empty_like(simulated)
-    rates[:, 0], rates[:, -1] = slopes[:, 0], slopes[:, -1]
-    rates[:, 1:-1] = (slopes[:, 1:] + slopes[:, :-1]) / 2
+    rates[:, 0], rates[:, -1] = changes[:, 0], changes[:, -1]
+    rates[:, 1:-1] = (changes[:, 1:] + changes[:, :-1]) / 2
     return rates * measured.any(axis=(0, 1))
