@@ -1,9 +1,12 @@
 """Autocovariance of noise, from what a fit leaves of it."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.signal import lfilter
 
+from truesim.identification.diagnose import noise_memory as module
 from truesim.identification.diagnose.noise_memory import NoiseMemory, chosen_windows, noise_memory
 
 WINDOWS, SAMPLES = 60, 25
@@ -59,3 +62,17 @@ def test_single_samples_have_no_memory():
     """Windows too short for lags count as white."""
     found = noise_memory(np.ones((4, 3, 1)), np.ones((4, 3, 1)), None)
     assert np.array_equal(found.correlation_time, [1.0])
+
+
+def test_long_windows_are_drawn_in_by_parts(monkeypatch):
+    """Kinds of noise that are drawn one after the other change nothing but the memory that they need."""
+    found, peaks = [], []
+    used = np.ones((1, WINDOWS * SAMPLES, 1))
+    for limit in (module.DRAWN_BYTES, 1):
+        monkeypatch.setattr(module, "DRAWN_BYTES", limit)
+        tracemalloc.start()
+        found.append(noise_memory(noise(0.5).reshape(used.shape), used, lambda x: x - x.mean(axis=1)))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    np.testing.assert_allclose(found[1].variances, found[0].variances, atol=1e-12)
+    assert peaks[1] < peaks[0] / 2

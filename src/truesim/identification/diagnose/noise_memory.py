@@ -18,6 +18,8 @@ from truesim.core.typing import Float, Int
 
 DRAWS = 4
 """Draws of each kind of noise. Larger is slower and more exact."""
+DRAWN_BYTES = 1 << 24
+"""Size of the draws that are fitted at a time. Larger needs more memory and is faster in long windows."""
 DRAWN_SAMPLES = 4000
 """Samples of windows in which noise is drawn, all rows together, approximately. Larger is slower and more exact."""
 SIGNIFICANT = 3.0
@@ -109,10 +111,12 @@ def _expected(
 ) -> Float[np.ndarray, "lags rows kinds"]:
     """Mean lagged products of what is left of noise of each kind with unit variance."""
     fresh = np.random.default_rng(SEED).normal(size=(*used.shape, DRAWS))
-    noise = np.concatenate([_autoregressive(fresh, factor) for factor in factors], axis=-1) * used[..., None]
-    lost = _products(left(noise), lags) - _products(noise, lags)  # less by chance than the products themselves
+    lost = []
+    for kinds in np.array_split(factors, min(len(factors), 1 + len(factors) * fresh.nbytes // DRAWN_BYTES)):
+        noise = np.concatenate([_autoregressive(fresh, factor) for factor in kinds], axis=-1) * used[..., None]
+        lost.append(_products(left(noise), lags) - _products(noise, lags))  # less by chance than the products
     exact = factors ** lags[:, None, None] * _products(used[..., None], lags)
-    return exact + lost.reshape(*lost.shape[:2], len(factors), DRAWS).mean(axis=-1)
+    return exact + np.concatenate(lost, axis=-1).reshape(*exact.shape[:2], len(factors), DRAWS).mean(axis=-1)
 
 
 def _autoregressive(fresh: Float[np.ndarray, "windows samples *rest"], factor: float) -> np.ndarray:
