@@ -1,6 +1,8 @@
 """From logs to a fit on the command line: a good log, bad ones, interruption, and what is left alone."""
 
+import errno
 import json
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -84,6 +86,26 @@ def test_an_interrupted_fit_is_kept_and_goes_on(folder, truesim, monkeypatch):
     again = truesim("identify", "robot.xml", "run.csv", *FREE, "--out", "fit")
     assert "Continuing the interrupted fit" in again.err
     assert "Status: converged" in again.out
+
+
+def test_a_disk_that_is_full_at_the_page_keeps_the_result(folder, truesim, monkeypatch):
+    """The sentence says what is there and how the page is made; no part of it is left."""
+    whole = Path.write_text
+
+    def full(path, text, *args, **kwargs):
+        if "report.html" in path.name:
+            whole(path, text[:100])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return whole(path, text, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", full)
+        failed = truesim("identify", "robot.xml", "run.csv", *FREE, "--out", "fit")
+    assert failed.code == 2
+    assert "Free some space, then `truesim report fit`" in failed.err
+    assert not list((folder / "fit").glob(".report*"))
+    assert truesim("report", "fit").code == 0
+    assert (folder / "fit" / "report.html").is_file()
 
 
 def test_missing_samples_do_not_matter(folder, truesim):

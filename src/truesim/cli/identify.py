@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+from pathlib import Path
 
 import truesim as ts
 from truesim.cli import identify_options as given
@@ -129,7 +130,7 @@ def identify(
         )
         tool = None if payload is None else lazy.payload.find(fit, payload, loaded or (), mapping, weighed)
         with observer.stopwatch.part("writing"):
-            page = fit.report()
+            page = _write_page(fit, out)
     if as_json:
         print(json.dumps(fit.document, indent=1))
     elif quiet:
@@ -140,6 +141,16 @@ def identify(
             lazy.payload.print_payload(tool)
         observer.print_times()
     return EXIT_CODES[fit.status]
+
+
+def _write_page(fit: ts.Fit, out: Path) -> Path:
+    """Write the page of a fit that is saved; without space for it the fit stays."""
+    try:
+        return fit.report()
+    except OSError as error:
+        raise TruesimError(
+            f"{error.strerror}: {out} holds the result, but not its page. Free some space, then `truesim report {out}`."
+        ) from None
 
 
 def _search_options(

@@ -36,8 +36,12 @@ def write_fit_page(folder: Path) -> Path:
     page = folder / FIT_PAGE
     text = fit_page(read_document(folder), read_signals(folder), folder)
     part = page.with_name(f".{FIT_PAGE}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(page)
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(page)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
     return page
 
 
