@@ -15,6 +15,8 @@ from truesim.scenes.viewer_library import LOOPBACK, open_server, quiet
 
 SCENE_GHOST_OPACITY = 0.4
 TINTS = {"fitted": FITTED_COLOR, "start": START_COLOR}
+GROWTH = {"start": 0.002, "fitted": 0.003}
+"""Growth of ghosts relative to the size of the scene; different, because robots that agree would flicker."""
 PLAIN_COLOR = (0.62, 0.64, 0.68)
 """Color of a simulated robot that is neither the fitted nor the start one."""
 
@@ -28,7 +30,7 @@ class RobotNodes:
     """One per body."""
 
     @classmethod
-    def add(cls, scene: Any, name: str, shapes: Sequence[Shape], bodies: int) -> "RobotNodes":
+    def add(cls, scene: Any, name: str, shapes: Sequence[Shape], bodies: int, growth: float = 0.0) -> "RobotNodes":
         """Add a robot to a scene; one whose name is not `recorded` is drawn as a ghost.
 
         Args:
@@ -36,6 +38,7 @@ class RobotNodes:
             name: Name of the motion: `recorded`, `fitted` or `start`.
             shapes: Shapes of the robot.
             bodies: Number of its bodies.
+            growth: Distance by which a ghost is larger, so that it covers a robot that it agrees with [m].
         """
         root = scene.add_frame(f"/{name}", show_axes=False)
         frames = tuple(scene.add_frame(f"/{name}/body{b}", show_axes=False) for b in range(bodies))
@@ -47,7 +50,7 @@ class RobotNodes:
             tint = TINTS.get(name, PLAIN_COLOR) if ghost else color[:3]
             scene.add_mesh_simple(
                 f"/{name}/mesh{k}" if body < 0 else f"/{name}/body{body}/mesh{k}",
-                np.concatenate([s.vertices for s in own]).astype(np.float32),
+                np.concatenate([s.grown(growth) if ghost else s.vertices for s in own]).astype(np.float32),
                 np.concatenate([s.faces + start for s, start in zip(own, starts, strict=False)]).astype(np.uint32),
                 color=tuple(int(255 * c) for c in tint),
                 opacity=SCENE_GHOST_OPACITY if ghost else (None if color[3] >= 1 else color[3]),
@@ -83,9 +86,13 @@ def add_replay(server: Any, replay: Replay) -> dict[str, RobotNodes]:
     server.initial_camera.fov = float(FIELD_OF_VIEW)
     size = float(10 ** np.floor(np.log10(2 * camera.radius)))
     scene.add_grid("/floor", 40 * size, 40 * size, cell_size=size / 2, section_size=size, fade_distance=60 * size)
-    nodes = {}
+    nodes, shapes = (
+        {},
+        replay.shapes if len(replay.poses) == 1 else [dataclasses.replace(s, color=s.muted) for s in replay.shapes],
+    )
     for name, poses in replay.poses.items():
-        nodes[name] = RobotNodes.add(scene, name, replay.shapes, poses.translation.shape[1])
+        growth = GROWTH.get(name, 0.0) * camera.radius
+        nodes[name] = RobotNodes.add(scene, name, shapes, poses.translation.shape[1], growth)
         nodes[name].move(poses, 0)
     return nodes
 

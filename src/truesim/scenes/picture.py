@@ -23,6 +23,9 @@ AMBIENT = 0.42
 LIGHT = np.array([0.35, -0.55, 0.75]) / np.linalg.norm([0.35, -0.55, 0.75])
 BEHIND = 0.35
 """Opacity of a ghost behind the solid robot, relative to in front of it."""
+COINCIDENCE = 0.004
+"""Distance up to which a ghost behind the solid robot counts as in front, relative to that of the camera: it covers a
+robot that it agrees with."""
 CANDIDATES = 1 << 21
 """Pixels that are tested at once; more need more memory."""
 
@@ -53,7 +56,7 @@ def draw(actors: Sequence[PosedShapes], camera: Camera, width: int = 640, height
     color, opacity, depth = np.zeros((size, 3), np.float32), np.zeros(size, np.float32), np.full(size, np.inf)
     for actor in actors:
         at, own_color, own_depth = _rasterize(actor, camera, shape)
-        front = own_depth < depth[at]
+        front = own_depth < depth[at] * (1 + (COINCIDENCE if actor.opacity < 1 else 0.0))
         alpha = np.where(front, actor.opacity, 0.0 if actor.opacity >= 1 else actor.opacity * BEHIND)
         below = opacity[at] * (1 - alpha)
         total = alpha + below
@@ -115,8 +118,8 @@ def _rasterize(actor: PosedShapes, camera: Camera, shape: tuple[int, int]) -> tu
     zoom = shape[0] / (2 * np.tan(FIELD_OF_VIEW / 2))
     corners, shades = [np.zeros((0, 3, 3))], [np.zeros((0, 3, 3))]
     for each in actor.shapes:
-        if each.is_floor or each.color[3] == 0:
-            continue
+        if each.is_floor or each.color[3] == 0 or (each.body < 0 and actor.opacity < 1):
+            continue  # a ghost consists of what moves
         vertices = each.vertices
         if each.body >= 0:
             R = actor.poses.rotation[actor.frame, each.body]

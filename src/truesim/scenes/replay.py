@@ -106,8 +106,12 @@ def snapshot(replay: Replay, frame: int | None = None, ghost: str | None = None,
         width: Width of the picture [pixels]; its height is three quarters of it.
     """
     frame = replay.largest_difference if frame is None else frame
-    actors = [PosedShapes(replay.shapes, next(iter(replay.poses.values())), frame)]
+    shapes = (
+        replay.shapes if ghost is None else [dataclasses.replace(shape, color=shape.muted) for shape in replay.shapes]
+    )
+    actors = [PosedShapes(shapes, next(iter(replay.poses.values())), frame)]
     if ghost is not None:
         tint = FITTED_COLOR if ghost == "fitted" else START_COLOR
         actors.append(PosedShapes(replay.shapes, replay.poses[ghost], frame, tint, GHOST_OPACITY))
-    return draw(actors, replay.camera, width, width * 3 // 4)
+    here = [BodyPoses(*(part[frame : frame + 1] for part in poses)) for poses in replay.poses.values()]
+    return draw(actors, camera_for(replay.shapes, here), width, width * 3 // 4)

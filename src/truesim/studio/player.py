@@ -12,7 +12,7 @@ from truesim.scenes.nodes import RobotNodes, add_replay
 from truesim.scenes.replay import Replay
 from truesim.scenes.viewer_library import viewer
 
-LABELS = {"recorded": "Real robot (recorded)", "fitted": "Fitted (blue)", "start": "Start values (orange)"}
+LABELS = {"recorded": "Real robot", "fitted": "Fitted (blue)", "start": "Start (orange)"}
 SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x")
 SECONDS_BETWEEN_FRAMES = 1 / 30
 
@@ -62,6 +62,7 @@ class Player:
         """Show another replay from its beginning."""
         with self._lock:
             self._playing, self.on_frame = False, None
+            self._label()
             for node in self.nodes.values():
                 node.root.remove()
             self.replay, self.nodes = replay, add_replay(self._server, replay)
@@ -94,7 +95,11 @@ class Player:
                 self._time.value = self._time.min
             self._playing = not self._playing
             self._begin, self._origin = time.monotonic(), float(self._time.value)
-            self._play.label = "Pause" if self._playing else "Play"
+            self._label()
+
+    def _label(self) -> None:
+        self._play.label = "Pause" if self._playing else "Play"
+        self._play.icon = _icon("PLAYER_PAUSE" if self._playing else "PLAYER_PLAY")
 
     def _scrubbed(self, by_hand: bool) -> None:
         with self._lock:
@@ -131,7 +136,7 @@ class Player:
                 if now >= self._time.max:
                     self._time.value = self._time.max
                     self._playing = False
-                    self._play.label = "Play"
+                    self._label()
                 else:
                     self._time.value = now
                 self._draw()
