@@ -1,5 +1,6 @@
 """Player: a replay on a timeline, with a switch for every robot and the signals beneath."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -20,13 +21,14 @@ SECONDS_BETWEEN_FRAMES = 1 / 30
 class Player:
     """Controls of a replay, and the thread that plays it."""
 
-    def __init__(self, server: Any, replay: Replay, moved: Callable[[float], None] | None = None):
+    def __init__(self, server: Any, replay: Replay, moved: Callable[[float], None] | None = None, options: Any = None):
         """Show a replay.
 
         Args:
             server: Server of the scene.
             replay: Robots and motions.
             moved: Called with the time that is shown [s].
+            options: Container of the controls of speed and robots; beneath the timeline by default.
         """
         self._server, self._moved, self._lock = server, moved, threading.RLock()
         self._playing, self._begin, self._origin = False, 0.0, 0.0
@@ -38,8 +40,9 @@ class Player:
         gui = server.gui
         self._play = gui.add_button("Play", icon=_icon("PLAYER_PLAY"))
         self._time = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
-        self._speed = gui.add_dropdown("Speed", SPEEDS, initial_value="1x")
-        self._switches = {name: gui.add_checkbox(label, True, visible=False) for name, label in LABELS.items()}
+        with options or contextlib.nullcontext():
+            self._speed = gui.add_dropdown("Speed", SPEEDS, initial_value="1x")
+            self._switches = {name: gui.add_checkbox(label, True, visible=False) for name, label in LABELS.items()}
         self._play.on_click(lambda _: self.toggle())
         self._time.on_update(lambda event: self._scrubbed(event.client is not None))
         for switch in self._switches.values():
