@@ -88,23 +88,8 @@ class Canvas:
         return _downsample(self.color.reshape(*self.shape, 3), self.opacity.reshape(self.shape))
 
 
-def draw(actors: Sequence[PosedShapes], camera: Camera, width: int = 640, height: int = 480) -> np.ndarray:
-    """A picture with a transparent background: red, green, blue and opacity in 0 to 255, shape (height, width, 4).
-
-    Args:
-        actors: Robots; the first one is the solid one, ghosts are blended over it.
-        camera: Where to look from.
-        width: Width of the picture [pixels].
-        height: Height of the picture [pixels].
-    """
-    canvas = Canvas.blank(camera, width, height)
-    for actor in actors:
-        canvas = canvas.paint(actor)
-    return canvas.image()
-
-
 def png(image: np.ndarray) -> bytes:
-    """A picture from `draw` as PNG."""
+    """A picture of `Canvas.image` as PNG."""
     height, width, _ = image.shape
     rows = np.concatenate([np.zeros((height, 1), np.uint8), image.reshape(height, -1)], axis=1)
 
@@ -117,12 +102,12 @@ def png(image: np.ndarray) -> bytes:
 
 
 def write_png(path: Path, image: np.ndarray) -> None:
-    """Write a picture from `draw` to a file."""
+    """Write a picture of `Canvas.image` to a file."""
     path.write_bytes(png(image))
 
 
 def data_address(image: np.ndarray) -> str:
-    """A picture from `draw` as the source of an image element."""
+    """A picture of `Canvas.image` as the source of an image element."""
     return "data:image/png;base64," + base64.b64encode(png(image)).decode()
 
 
