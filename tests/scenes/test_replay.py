@@ -8,10 +8,13 @@ import pytest
 
 import truesim as ts
 from truesim.files.logs import Log
+from truesim.scenes import solids
+from truesim.scenes.before_after import GAP, before_after
 from truesim.scenes.motions import poses_of, recorded_motion, simulated_motion
 from truesim.scenes.nodes import record_page
 from truesim.scenes.picture import png
-from truesim.scenes.replay import Replay, snapshot
+from truesim.scenes.replay import FITTED_COLOR, START_COLOR, Replay, snapshot
+from truesim.scenes.shapes import Shape
 
 TIME = np.arange(0, 1, 0.01)
 
@@ -72,6 +75,41 @@ def test_pictures_show_the_robot(replay):
     text = png(plain)
     assert text.startswith(b"\x89PNG")
     assert len(zlib.decompress(text[text.index(b"IDAT") + 4 : text.index(b"IEND") - 8])) == 120 * (160 * 4 + 1)
+
+
+def test_a_ghost_covers_a_robot_that_it_agrees_with(replay):
+    """Where fitted and recorded robot coincide, every pixel of the moving bodies is blue; the recorded one is gray."""
+    alone, fitted = (snapshot(replay, ghost=name, width=160).astype(int) for name in ("start", "fitted"))
+    moving = (fitted[..., 3] == 255) & (fitted[..., 2] > fitted[..., 0] + 15)
+    gray = (alone[..., 3] == 255) & (np.ptp(alone[..., :3], axis=-1) <= 2)
+    assert moving.sum() > 300
+    assert gray.sum() > 100
+    fixed = (fitted[..., 3] == 255) & ~moving
+    assert np.all(np.ptp(fitted[fixed][:, :3], axis=-1) <= 60), "no stripes of two colors"
+    lone = moving[1:-1, 1:-1] & ~moving[:-2, 1:-1] & ~moving[2:, 1:-1]
+    assert lone.mean() < 1e-3
+
+
+def test_before_and_after_are_told_apart_by_marks(replay):
+    """The halves have an orange and a blue mark in their upper corners, and fill most of their height."""
+    image = before_after(replay, width=320)
+    half = (image.shape[1] - GAP) // 2
+    assert half == 320
+    for side, color in ((image[:, :half], START_COLOR), (image[:, -half:], FITTED_COLOR)):
+        mark = np.abs(side[10:45, 12:45, :3] - 255 * np.array(color)).max(axis=-1) < 3
+        assert 0.05 < mark.mean() < 0.5
+        body = np.abs(side[45:, :, :3].astype(int) - side[-1, 0, :3]).max(axis=-1) > 8
+        rows = np.flatnonzero(body.any(axis=1))
+        assert np.ptp(rows) > 0.5 * side.shape[0]
+
+
+def test_shapes_grow_outward():
+    """The surface of a sphere moves by the distance along its normals, and a box keeps its sides parallel."""
+    sphere = Shape(0, *solids.ellipsoid(np.full(3, 0.2)), (1.0, 0.0, 0.0, 1.0))
+    assert np.linalg.norm(sphere.grown(0.01), axis=1) == pytest.approx(0.21, rel=0.01)
+    box = Shape(0, *solids.box(np.array([0.1, 0.2, 0.3])), (1.0, 0.0, 0.0, 1.0))
+    assert np.abs(box.grown(0.01)).max(axis=0) == pytest.approx([0.11, 0.21, 0.31])
+    assert len(set(sphere.muted[:3])) == 1
 
 
 def test_a_replay_is_one_page(replay):

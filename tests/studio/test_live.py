@@ -26,9 +26,12 @@ def test_a_log_becomes_charts(tmp_path):
     assert [c["title"] for c in found["charts"]] == ["return", "loss"]
     assert found["charts"][0]["curves"][0]["x"] == [1000, 2000, 3000]
     assert np.isnan(found["charts"][0]["curves"][0]["y"][1])
+    assert found["table"][1:] == [
+        ("steps", "3000", "1000", "3000"), ("return", "1.5", "0.5", "1.5"), ("loss", "0", "0", "100"),
+    ]  # fmt: skip
     log.write_text("steps,return,loss\n1000,0.5,100\n2000,0.6")
     assert found["charts"][0]["axis"] == "steps"
-    assert csv_snapshot(log, "walk")["sentence"] == "1 iterations."
+    assert csv_snapshot(log, "walk")["sentence"] == "1 iteration."
 
 
 def test_wide_ranges_are_logarithmic_and_long_ones_thinned():
@@ -46,7 +49,7 @@ def test_the_server_answers_on_this_machine_only_and_ends():
     with LivePage("fit", lambda: state) as page:
         assert page.address.startswith("http://127.0.0.1:")
         assert b"Plotly" in fetched(page.address)
-        assert json.loads(fetched(page.address + "progress.json")) == {**state, "seconds": None}
+        assert json.loads(fetched(page.address + "progress.json")) == {**state, "seconds": None, "ended": False}
         with pytest.raises(urllib.error.HTTPError, match="404"):
             fetched(page.address + "etc/passwd")
         address = page.address
@@ -62,9 +65,12 @@ def test_a_browser_draws_it(tmp_path):
     page, complaints = LivePage("walk", lambda: csv_snapshot(log, "walk")), []
     page.__enter__()
     with opened(page.address, complaints) as tab:
-        tab.locator("#chart0 .scatterlayer .trace").wait_for(timeout=PATIENCE)
+        tab.locator("[id='chart return'] .scatterlayer .trace").wait_for(timeout=PATIENCE)
         assert tab.locator("#table tr").count() == 3
         assert not complaints
+        log.write_text("steps,return,rate\n1000,0.5,1\n2000,0.7,1\n3000,0.9,1\n")
         page.__exit__(None, None, None)
-        tab.get_by_text("ended; this is the last state").wait_for(timeout=PATIENCE)
-        assert tab.locator("#table tr").count() == 3
+        tab.get_by_text("ended", exact=True).wait_for(timeout=PATIENCE)
+        assert tab.locator("#table tr").count() == 4
+        assert tab.locator("[id='chart return'] .xtitle").text_content() == "steps"
+    assert not complaints, "the last state was told before the server ended"

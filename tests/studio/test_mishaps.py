@@ -90,6 +90,7 @@ def test_a_stopped_fit_keeps_its_values_and_continues(studio, tmp_path):
         assert studio.session.fit.status == "interrupted"
         page.get_by_role("button", name="Run").click(timeout=PATIENCE)
         until(page, lambda: studio.observer is not stopped)
+        until(page, lambda: studio.session.fit.status != "interrupted")
         studio.wait(600)
         page.get_by_role("tab", name="6 Results").click()
         page.get_by_role("button", name="Suggest networks").wait_for(timeout=PATIENCE)

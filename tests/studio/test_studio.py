@@ -1,12 +1,17 @@
 """The studio from robot to result: in a browser by hand, and step by step with files that are wrong."""
 
+import shlex
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from tests.studio.browser import needs_browser, opened, until
 from truesim.cli.demo_robot import record
 from truesim.core.errors import TruesimError
+from truesim.studio.charts import SignalChart
 from truesim.studio.progress import PageObserver
+from truesim.studio.results import slider_scale
 from truesim.studio.session import Session, resimulate
 
 FREE = ("bodies/hand.mass", "joints/elbow.damping")
@@ -51,8 +56,51 @@ def test_other_values_move_the_fitted_robot(session):
 def test_the_command_names_the_same_fit(session):
     """The command has the same files and parameters."""
     command = session.command()
-    assert "run0.csv --holdout" in command
-    assert "--free bodies/hand.mass joints/elbow.damping" in command
+    assert max(map(len, command.splitlines())) < 60 + max(len(str(file)) for file in session.log_files)
+    words = shlex.split(command.replace("\\\n", " "))
+    assert words[words.index("--holdout") - 1 :][:2] == [str(session.log_files[0]), "--holdout"]
+    assert words[words.index("--free") + 1 : words.index("--out")] == list(FREE)
+
+
+def test_sliders_have_short_numbers():
+    """Ends hold the given ones, and steps are 1, 2 or 5 times a power of ten."""
+    assert slider_scale(0.0, 6.3) == (0.0, 6.3, 0.01)
+    assert slider_scale(0.0, 3.4488) == (0.0, 3.45, 0.005)
+    low, high, step = slider_scale(-0.00237, 0.0238)
+    assert low <= -0.00237
+    assert high >= 0.0238
+    assert len(f"{high:g}") < 9
+    assert 500 <= (high - low) / step <= 1001
+
+
+class Panel:
+    """What a chart needs of a server: it remembers the data."""
+
+    def __init__(self):
+        self.gui, self.data = self, ()
+
+    def add_dropdown(self, _label, options, initial_value):
+        """A choice that nobody changes."""
+        return SimpleNamespace(value=initial_value, options=options, on_update=lambda _: None)
+
+    def add_uplot(self, data, series, **_):
+        """A chart."""
+        assert len(data) == len(series)
+        self.chart = SimpleNamespace(data=data)
+        return self.chart
+
+
+def test_charts_are_drawn_wherever_the_mark_is():
+    """Every curve begins with a number, which the chart needs to be drawn; the mark rises at the time that is shown."""
+    pytest.importorskip("viser", reason="the viewer is not installed: pip install 'truesim[viewer]'")
+    panel, time = Panel(), np.arange(0, 1, 0.01)
+    measured = np.where(time < 0.1, np.nan, np.sin(time))[:, None]
+    chart = SignalChart(panel, time, ["qpos/elbow"], {"measured": measured})
+    for now in (0.0, 0.5, 0.99):
+        chart.mark(now - 2.0)
+        chart.mark(now)
+        assert all(np.isfinite(curve[0]) for curve in panel.chart.data)
+        assert np.argmax(panel.chart.data[-1]) == round(now * 100)
 
 
 def test_mistakes_are_sentences_and_lose_nothing(files):

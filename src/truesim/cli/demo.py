@@ -41,7 +41,9 @@ def demo(
     console.print(_summary(out / "fit"))
     picture = out / "before-after.png"
     lazy.before_after.write_before_after(out / "fit", picture)
-    console.print(f"Picture: {picture} (the real robot is solid; orange: before, blue: after).", markup=False)
+    console.print(
+        f"Picture: {picture} (gray: the real robot; orange: simulated before the fit; blue: after it).", markup=False
+    )
     if show and sys.stdout.isatty():
         webbrowser.open((out / "fit" / "report.html").resolve().as_uri())
 

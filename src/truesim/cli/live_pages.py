@@ -25,6 +25,7 @@ def follow_fit(name: str, console: Console) -> Iterator[Observer]:
     with LivePage(name, fit.snapshot) as page:
         _announce(page, console)
         yield fit.observer
+        fit.finish()
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from rich.text import Text
 from truesim.identification.problem.network_weights import is_network
 from truesim.identification.problem.problem import Problem
 from truesim.identification.solve.levenberg_marquardt import Progress
+from truesim.identification.solve.relative_cost import RelativeCost
 
 MAX_LIVE_PARAMETERS = 8
 """Parameters shown at once; a larger value needs a taller terminal."""
@@ -30,7 +31,7 @@ class FitProgress:
         self._console, self._problem = console, problem
         self._start = np.asarray(problem.values(problem.parameters.start)[0])
         self._live = Live(console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
-        self._last = 0.0
+        self._last, self._cost = 0.0, RelativeCost()
 
     def __enter__(self) -> "FitProgress":
         if self._live is not None:
@@ -43,7 +44,8 @@ class FitProgress:
 
     def __call__(self, progress: Progress) -> None:
         """Show one iteration."""
-        line = f"iteration {progress.iteration}, cost {progress.cost:.6g}, largest step {progress.step:.2g}"
+        cost = self._cost(progress.cost)
+        line = f"iteration {progress.iteration}, cost {cost:.4g} of the first, largest step {progress.step:.2g}"
         if self._live is not None:
             self._live.update(Group(Text(line), self._table(progress)))
         elif time.monotonic() - self._last > SECONDS_BETWEEN_LINES:
@@ -78,7 +80,8 @@ class Waiting:
 
     def close(self) -> None:
         """Remove the line."""
-        self._bar.stop()
+        if self._bar.live.is_started:
+            self._bar.stop()
 
 
 class Counting:

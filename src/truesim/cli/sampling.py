@@ -18,7 +18,7 @@ from truesim.identification.posterior.ranges import VARIANT_SUFFIXES, number_nam
 from truesim.identification.posterior.trainer_files import TRAINER_LIBRARIES, target_ranges, trainer_file
 from truesim.identification.problem.fitted import fitted_model
 from truesim.report.figures import PageFigure, PageTable, write_figures
-from truesim.report.numbers import number
+from truesim.report.numbers import estimate, number
 from truesim.report.posterior_figures import MAX_PLOTTED, evolution_figure, pairs_figure
 
 ARVIZ = "arviz"
@@ -144,7 +144,11 @@ def _quantile_table(names: Sequence[str], values: np.ndarray) -> PageTable:
     """Mean, standard deviation and 95 % range of every parameter."""
     low, middle, high = np.quantile(values, [0.025, 0.5, 0.975], axis=0)
     columns = zip(names, middle, values.mean(axis=0), values.std(axis=0), low, high, strict=True)
-    rows = [[name, *(number(float(x), 4) for x in numbers)] for name, *numbers in columns]
+    rows = [
+        [name, *(estimate(float(x), float(std)) for x in (middle, mean)), number(float(std), 2),
+         *(estimate(float(x), float(std)) for x in ends)]
+        for name, middle, mean, std, *ends in columns
+    ]  # fmt: skip
     headings = ("parameter", "median", "mean", "standard deviation", "2.5 %", "97.5 %")
     return PageTable(f"{len(values)} samples, in SI units", headings, rows)
 

@@ -129,11 +129,12 @@ class _TrainingBar:
 
     def __call__(self, now: TrainProgress) -> None:
         """Show one iteration."""
-        text = f"return {now.mean_return:.3g}, {now.steps_per_second / 1e3:.0f} k steps/s"
+        rate = now.steps_per_second
+        text = f"return {now.mean_return:.3g}" + (f", {rate / 1e3:.3g} k steps/s" if rate >= 1 else "")
         if self._console.is_terminal:
             self._bar.update(self._bar.task_ids[0], description=text, completed=now.steps, total=now.total_steps)
         elif time.monotonic() - self._last > SECONDS_BETWEEN_LINES:
             self._last = time.monotonic()
             done = f"{now.steps / 1e6:.2f} of {now.total_steps / 1e6:.2f} M steps"
-            left = (now.total_steps - now.steps) / max(now.steps_per_second, 1.0)
-            self._console.print(f"{done}, {text}, {left:.0f} s left", highlight=False)
+            left = f", {(now.total_steps - now.steps) / rate:.0f} s left" if rate >= 1 else ""
+            self._console.print(f"{done}, {text}{left}", highlight=False)

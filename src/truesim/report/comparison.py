@@ -21,6 +21,12 @@ TOLD = ("ties", "bounds", "priors", "channels", "horizons", "per_log", "blueprin
 """Options that stand under another name among the flags of the request."""
 ROW_HEIGHT = 26
 """Height of a parameter in the figure [px]."""
+MIN_WIDTH = 340
+"""Least width of a figure, for telephones [px]."""
+DODGE = 0.22
+"""Distance of the marks of two fits within a row, so that equal ones are both seen [rows]."""
+MIN_LOGARITHMIC = 20.0
+"""Ratio of the largest to the smallest error from which on their axis is logarithmic."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,7 +216,9 @@ def _estimates_figure(comparison: FitComparison) -> PageFigure | None:
         bounds = [(n.values[k] / m, n.intervals[k][0] / m, n.intervals[k][1] / m) for n, m in own]  # type: ignore[operator,index]
         figure.add_scatter(
             x=[value for value, _, _ in bounds],
-            y=[n.name for n, _ in own],
+            y=[shown.index(n) + _dodge(comparison, k) for n, _ in own],
+            text=[n.name for n, _ in own],
+            hovertemplate="%{text}: %{x:.4g}<extra>" + fit + "</extra>",
             mode="markers",
             name=fit,
             marker={"color": TRACE_COLORS[k % len(TRACE_COLORS)], "size": 8, "symbol": k % 6},
@@ -222,9 +230,20 @@ def _estimates_figure(comparison: FitComparison) -> PageFigure | None:
             },
         )
     apply_style(figure, 110 + ROW_HEIGHT * len(shown))
-    figure.update_yaxes(autorange="reversed")
+    _name_rows(figure, [n.name for n in shown])
     figure.update_xaxes(title="value relative to the mean over fits")
-    return PageFigure("Estimates", "Marks are values, lines 95 % intervals; each row has a scale of its own.", figure)
+    words = "Marks are values, lines 95 % intervals, both relative to the mean of the fits."
+    return PageFigure("Estimates", words, figure, MIN_WIDTH)
+
+
+def _dodge(comparison: FitComparison, k: int) -> float:
+    """Place of the mark of a fit within its row [rows]."""
+    return DODGE * (k - (len(comparison.names) - 1) / 2)
+
+
+def _name_rows(figure: Any, names: Sequence[str]) -> None:
+    """Rows 0, 1, … from top to bottom, with names."""
+    figure.update_yaxes(range=[len(names) - 0.5, -0.5], tickvals=list(range(len(names))), ticktext=names)
 
 
 def _errors_figure(comparison: FitComparison) -> PageFigure | None:
@@ -234,8 +253,13 @@ def _errors_figure(comparison: FitComparison) -> PageFigure | None:
     for k, fit in enumerate(comparison.names):
         values = [row[k] for row in comparison.errors.values()]
         color = TRACE_COLORS[k % len(TRACE_COLORS)]
-        figure.add_bar(x=list(comparison.errors), y=values, name=fit, marker={"color": color})
-    apply_style(figure, 340)
-    figure.update_layout(barmode="group")
-    figure.update_yaxes(title="median error, unit of the channel", type="log")
-    return PageFigure("Open-loop errors", "Logarithmic scale; smaller is better.", figure)
+        marker = {"color": color, "size": 10, "symbol": k % 6}
+        y = [row + _dodge(comparison, k) for row in range(len(values))]
+        figure.add_scatter(x=values, y=y, name=fit, mode="markers", marker=marker)
+    apply_style(figure, 130 + ROW_HEIGHT * len(comparison.errors))
+    _name_rows(figure, list(comparison.errors))
+    known = [value for row in comparison.errors.values() for value in row if value]
+    wide = known and max(known) > MIN_LOGARITHMIC * min(known)
+    scale = {"type": "log", "dtick": 1, "tickformat": "~g"} if wide else {"rangemode": "tozero"}
+    figure.update_xaxes(title="median error, unit of the channel", **scale)
+    return PageFigure("Open-loop errors", "Smaller is better.", figure, MIN_WIDTH)

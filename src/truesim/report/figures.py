@@ -18,7 +18,15 @@ PLOT_FONT = {
 }
 INK, MUTED, LINE = "#1d2129", "#656c79", "#dde1e7"
 """Colors of text, of secondary text and of grid lines."""
-PAGE_SHADES = {INK: "ink", MUTED: "faint", LINE: "line", "#0072b2": "fitted", "#c2500a": "held", "#0a7a55": "good"}
+PAGE_SHADES = {
+    INK: "ink",
+    MUTED: "faint",
+    LINE: "line",
+    "#0072b2": "fitted",
+    "#c2500a": "before",
+    "#0a7a55": "good",
+    "#8a5fb0": "held",
+}
 """Colors that follow the light or dark style of the page, with their names there."""
 TRACE_COLORS = ("#0072b2", "#c2500a", "#0a7a55", "#8a5fb0", "#a05a00", "#5c6370")
 

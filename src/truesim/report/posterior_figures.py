@@ -161,7 +161,7 @@ def _label_edges(figure: Any, titles: Sequence[str]) -> None:
         figure.update_xaxes(title={"text": title, "font": small}, row=size, col=i + 1)
         figure.update_yaxes(showticklabels=False, row=i + 1, col=i + 1)
         if i:
-            figure.update_yaxes(title={"text": title, "font": small}, row=i + 1, col=1)
+            figure.update_yaxes(title={"text": title, "font": small, "standoff": 4}, row=i + 1, col=1)
         for j in range(size):
             ticks = {"tickfont": small, "visible": j <= i, "row": i + 1, "col": j + 1}
             figure.update_xaxes(
@@ -173,8 +173,8 @@ def _label_edges(figure: Any, titles: Sequence[str]) -> None:
 
 
 def _fold(name: str) -> str:
-    """The path, broken into several lines."""
-    return name.replace("/", "/<br>").replace(".", ".<br>").replace(" [", "<br>[")
+    """The path without its group, broken into several lines."""
+    return name.rpartition("/")[2].replace(".", "<br>").replace(" [", "<br>[")
 
 
 def _spans_decades(values: np.ndarray) -> bool:

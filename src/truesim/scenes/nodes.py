@@ -19,6 +19,8 @@ SCENE_GHOST_OPACITY = 0.4
 TINTS = {"fitted": FITTED_COLOR, "start": START_COLOR}
 MIN_SHOWN_CHANGE = 1e-9
 """Change of a position [m] or quaternion from frame to frame below which a body stays where it is."""
+GROWTH = {"start": 0.002, "fitted": 0.003}
+"""Growth of ghosts relative to the size of the scene; different, because robots that agree would flicker."""
 PLAIN_COLOR = (0.62, 0.64, 0.68)
 """Color of a simulated robot that is neither the fitted nor the start one."""
 
@@ -33,7 +35,9 @@ class RobotNodes:
     parents: Sequence[int]
 
     @classmethod
-    def add(cls, scene: Any, name: str, shapes: Sequence[Shape], parents: Sequence[int]) -> "RobotNodes":
+    def add(
+        cls, scene: Any, name: str, shapes: Sequence[Shape], parents: Sequence[int], growth: float = 0.0
+    ) -> "RobotNodes":
         """Add a robot to a scene; one whose name is not `recorded` is drawn as a ghost.
 
         Args:
@@ -41,6 +45,7 @@ class RobotNodes:
             name: Name of the motion: `recorded`, `fitted` or `start`.
             shapes: Shapes of the robot.
             parents: Parent of each body; -1 is the world.
+            growth: Distance by which a ghost is larger, so that it covers a robot that it agrees with [m].
         """
         paths = {-1: f"/{name}"}
         root = scene.add_frame(paths[-1], show_axes=False)
@@ -55,7 +60,7 @@ class RobotNodes:
             tint = TINTS.get(name, PLAIN_COLOR) if ghost else color[:3]
             scene.add_mesh_simple(
                 f"{paths[body]}/mesh{k}",
-                np.concatenate([s.vertices for s in own]).astype(np.float32),
+                np.concatenate([s.grown(growth) if ghost else s.vertices for s in own]).astype(np.float32),
                 np.concatenate([s.faces + start for s, start in zip(own, starts, strict=False)]).astype(np.uint32),
                 color=tuple(int(255 * c) for c in tint),
                 opacity=SCENE_GHOST_OPACITY if ghost else (None if color[3] >= 1 else color[3]),
@@ -94,9 +99,13 @@ def add_replay(server: Any, replay: Replay) -> dict[str, RobotNodes]:
     server.initial_camera.fov = float(FIELD_OF_VIEW)
     size = float(10 ** np.floor(np.log10(2 * camera.radius)))
     scene.add_grid("/floor", 40 * size, 40 * size, cell_size=size / 2, section_size=size, fade_distance=60 * size)
-    nodes = {}
+    nodes, shapes = (
+        {},
+        replay.shapes if len(replay.poses) == 1 else [dataclasses.replace(s, color=s.muted) for s in replay.shapes],
+    )
     for name, poses in replay.poses.items():
-        nodes[name] = RobotNodes.add(scene, name, replay.shapes, replay.parents)
+        growth = GROWTH.get(name, 0.0) * camera.radius
+        nodes[name] = RobotNodes.add(scene, name, shapes, replay.parents, growth)
         nodes[name].move(poses, 0)
     return nodes
 

@@ -25,6 +25,9 @@ BEHIND = 0.35
 """Opacity of a ghost behind the solid robot, relative to in front of it."""
 EDGE = 1e-5
 """Part of a triangle's height by which it is extended, so that no gap remains between neighbors."""
+COINCIDENCE = 0.004
+"""Distance up to which a ghost behind the solid robot counts as in front, relative to that of the camera: it covers a
+robot that it agrees with."""
 CANDIDATES = 1 << 18
 """Pixels that are tested at once; more need more memory."""
 
@@ -69,7 +72,7 @@ class Canvas:
     def paint(self, actor: PosedShapes) -> "Canvas":
         """The canvas with a robot; ghosts are blended over what is there."""
         at, own_color, own_depth = _rasterize(actor, self.camera, self.shape)
-        front = own_depth < self.depth[at]
+        front = own_depth < self.depth[at] * (1 + (COINCIDENCE if actor.opacity < 1 else 0.0))
         alpha = np.where(front, actor.opacity, 0.0 if actor.opacity >= 1 else actor.opacity * BEHIND).astype(np.float32)
         color, opacity, depth = self.color.copy(), self.opacity.copy(), self.depth.copy()
         below = opacity[at] * (1 - alpha)
@@ -85,23 +88,8 @@ class Canvas:
         return _downsample(self.color.reshape(*self.shape, 3), self.opacity.reshape(self.shape))
 
 
-def draw(actors: Sequence[PosedShapes], camera: Camera, width: int = 640, height: int = 480) -> np.ndarray:
-    """A picture with a transparent background: red, green, blue and opacity in 0 to 255, shape (height, width, 4).
-
-    Args:
-        actors: Robots; the first one is the solid one, ghosts are blended over it.
-        camera: Where to look from.
-        width: Width of the picture [pixels].
-        height: Height of the picture [pixels].
-    """
-    canvas = Canvas.blank(camera, width, height)
-    for actor in actors:
-        canvas = canvas.paint(actor)
-    return canvas.image()
-
-
 def png(image: np.ndarray) -> bytes:
-    """A picture from `draw` as PNG."""
+    """A picture of `Canvas.image` as PNG."""
     height, width, _ = image.shape
     rows = np.concatenate([np.zeros((height, 1), np.uint8), image.reshape(height, -1)], axis=1)
 
@@ -114,12 +102,12 @@ def png(image: np.ndarray) -> bytes:
 
 
 def write_png(path: Path, image: np.ndarray) -> None:
-    """Write a picture from `draw` to a file."""
+    """Write a picture of `Canvas.image` to a file."""
     path.write_bytes(png(image))
 
 
 def data_address(image: np.ndarray) -> str:
-    """A picture from `draw` as the source of an image element."""
+    """A picture of `Canvas.image` as the source of an image element."""
     return "data:image/png;base64," + base64.b64encode(png(image)).decode()
 
 
@@ -155,8 +143,8 @@ def _rasterize(actor: PosedShapes, camera: Camera, shape: tuple[int, int]) -> tu
     zoom = shape[0] / (2 * np.tan(FIELD_OF_VIEW / 2))
     corners, shades = [np.zeros((0, 3, 3))], [np.zeros((0, 3, 3))]
     for each in actor.shapes:
-        if each.is_floor or each.color[3] == 0:
-            continue
+        if each.is_floor or each.color[3] == 0 or (each.body < 0 and actor.opacity < 1):
+            continue  # a ghost consists of what moves
         vertices = each.vertices
         if each.body >= 0:
             R = actor.poses.rotation[actor.frame, each.body]

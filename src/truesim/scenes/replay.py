@@ -115,15 +115,17 @@ def snapshots(
 ) -> list[np.ndarray]:
     """Pictures of one frame as `snapshot` makes them, one per ghost."""
     frame = replay.largest_difference if frame is None else frame
-    recorded = PosedShapes(replay.shapes, next(iter(replay.poses.values())), frame)
-    canvas = Canvas.blank(replay.camera, width, width * 3 // 4).paint(recorded)
+    here = [BodyPoses(*(part[frame : frame + 1] for part in poses)) for poses in replay.poses.values()]
+    is_plain = all(ghost is None for ghost in ghosts)
+    shapes = replay.shapes if is_plain else [dataclasses.replace(shape, color=shape.muted) for shape in replay.shapes]
+    canvas = Canvas.blank(camera_for(replay.shapes, here), width, width * 3 // 4)
+    canvas = canvas.paint(PosedShapes(shapes, next(iter(replay.poses.values())), frame))
     pictures = []
     for ghost in ghosts:
         if ghost is None:
             pictures.append(canvas.image())
             continue
         tint = FITTED_COLOR if ghost == "fitted" else START_COLOR
-        pictures.append(
-            canvas.paint(PosedShapes(replay.shapes, replay.poses[ghost], frame, tint, GHOST_OPACITY)).image()
-        )
+        robot = PosedShapes(replay.shapes, replay.poses[ghost], frame, tint, GHOST_OPACITY)
+        pictures.append(canvas.paint(robot).image())
     return pictures

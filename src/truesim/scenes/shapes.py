@@ -33,6 +33,25 @@ class Shape:
     """Red, green, blue, opacity in 0 to 1."""
     is_floor: bool = False
 
+    def grown(self, by: float) -> Float[np.ndarray, "n 3"]:
+        """Vertices moved outward along the normals of the surface.
+
+        Args:
+            by: Distance [m].
+        """
+        a, b, c = (self.vertices[self.faces[:, k]] for k in range(3))
+        faces = np.repeat(np.cross(b - a, c - a), 3, axis=0)
+        at = self.faces.ravel()
+        normal = np.stack([np.bincount(at, faces[:, k], len(self.vertices)) for k in range(3)], axis=1)
+        return self.vertices + by * normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-30)
+
+    @property
+    def muted(self) -> tuple[float, float, float, float]:
+        """The color as a light gray, so that colors are left to tell simulated robots from the recorded one."""
+        r, g, b, opacity = self.color
+        gray = 0.5 + 0.35 * (0.3 * r + 0.59 * g + 0.11 * b)
+        return gray, gray, gray, opacity
+
 
 def drawn_shapes(model: Model, max_faces: int = MAX_SCENE_FACES) -> list[Shape]:
     """Shapes of a robot to draw: those for drawing where a body has such, else those of its collisions.

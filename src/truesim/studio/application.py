@@ -2,7 +2,7 @@
 
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,18 @@ from truesim.core.errors import TruesimError
 from truesim.identification.diagnose.status import Status
 from truesim.physics.contact.choose import CONTACT_MODELS, NONE
 from truesim.scenes.replay import Replay, log_replay, robot_replay
-from truesim.scenes.viewer_library import LOOPBACK, viewer
-from truesim.studio.charts import CURVES
+from truesim.scenes.viewer_library import LOOPBACK
+from truesim.studio.charts import cost_chart
 from truesim.studio.player import Player
 from truesim.studio.progress import PageObserver
 from truesim.studio.results import ResultPanel
 from truesim.studio.session import Session
 from truesim.studio.viewing import Viewing, prepare_server
 
+REPLAY_WIDTH, REPLAY_MARGIN = 430, 15
+"""Width of the panel of the replay, and its distance from the corner of the scene [px]."""
+SHOWN_VALUES = 12
+"""Parameters that are listed while a fit runs."""
 STAGES = ("1 Robot", "2 Data", "3 Parameters", "4 Check", "5 Solve", "6 Results")
 
 
@@ -42,7 +46,12 @@ class Studio:
         self.observer: PageObserver | None = None
         self._uploads = Path(tempfile.mkdtemp(prefix="truesim-studio-"))
         self._worker: threading.Thread | None = None
+        self.server.scene.set_up_direction("+z")
+        self.server.scene.add_grid("/floor", 40.0, 40.0, cell_size=0.5, section_size=1.0, fade_distance=60.0)
         gui = self.server.gui
+        self._panel = gui.add_panel(visible=False)
+        self._replay, self._shown = self._panel.add_tab("Replay"), self._panel.add_tab("Speed and robots")
+        self._panel.float(x=REPLAY_MARGIN, y=-REPLAY_MARGIN, width=REPLAY_WIDTH)
         self._message = gui.add_markdown("**Begin with a robot file.**")
         self._tabs = gui.add_tab_group()
         builders = (
@@ -107,15 +116,14 @@ class Studio:
         columns = ", ".join(f"`{column}`" for column in logs[0].columns if column not in logs[0].derived)
         table = "| log | samples | length |\n|---|---|---|\n" + "\n".join(rows)
         self._data_words.content = f"{table}\n\nColumns of this robot: {columns}"
-        for pattern, hint in self.session.hints().items():
-            self._choices[pattern].hint = f"In these logs: {hint}"
-            self._choices[pattern].label = f"{pattern} ({hint})"
+        self._describe_offers(self.session.hints())
         self.tell(f"{len(logs)} {'log is' if len(logs) == 1 else 'logs are'} loaded. **Next: Parameters.**")
 
     def _add_parameters(self) -> None:
         gui = self.server.gui
         self._choices: dict[str, Any] = {}
         self._offers = gui.add_folder("Parameters to identify")
+        self._offer_words = gui.add_markdown("")
         self._further = gui.add_text(
             "Further", "", hint="Paths or patterns with spaces between, as joints/elbow.damping"
         )
@@ -129,6 +137,13 @@ class Studio:
                 pattern: self.server.gui.add_checkbox(pattern, False, hint=words)
                 for pattern, words in self.session.offered()
             }
+
+        self._describe_offers({})
+
+    def _describe_offers(self, hints: Mapping[str, str]) -> None:
+        """What the offered parameters are, and what the logs show of them."""
+        rows = [f"| `{name}` | {words} | {hints.get(name, '')} |" for name, words in self.session.offered()]
+        self._offer_words.content = "| parameters | what | in the logs |\n|---|---|---|\n" + "\n".join(rows)
 
     def _add_check(self) -> None:
         self._contact = self.server.gui.add_dropdown("Contact", CONTACT_MODELS, initial_value=NONE)
@@ -145,22 +160,20 @@ class Studio:
         self._run.disabled = False
         self._check_words.content = (
             "".join(f"- {sentence}\n" for sentence in sentences)
-            + f"\nOn the command line:\n```\n{self.session.command(self.out)}\n```"
+            + f"\nOn the command line:\n\n```\n{self.session.command(self.out)}\n```"
         )
         self.tell("The check has passed. **Next: Solve.**")
 
     def _add_solve(self) -> None:
-        uplot = viewer().uplot
-
         gui = self.server.gui
         self._run = gui.add_button("Run", disabled=True)
         self._stop = gui.add_button("Stop", disabled=True, hint="Keeps the best values so far")
         self._run.on_click(lambda _: self.guard(self.run))
         self._stop.on_click(lambda _: self.observer.stop() if self.observer is not None else None)
-        self._progress = gui.add_markdown("")
-        scales = {"x": uplot.Scale(time=False, auto=True), "y": uplot.Scale(auto=True, distr=3)}
-        series = (uplot.Series(label="iteration"), uplot.Series(label="cost, relative", stroke=CURVES[2][1], width=2))
-        self._costs = gui.add_uplot((np.arange(2.0), np.ones(2)), series, scales=scales, aspect=1.8, visible=False)
+        self._solving = gui.add_folder("Progress", visible=False)
+        self._costs: Any = None
+        with self._solving:
+            self._progress = gui.add_markdown("")
 
     def run(self) -> None:
         """Start the fit in a thread of its own; a closed page does not end it."""
@@ -177,10 +190,17 @@ class Studio:
             self._worker.join(seconds)
 
     def _iterated(self, observer: PageObserver) -> None:
-        costs = np.array(observer.costs)
-        self._costs.visible = len(costs) > 1
-        self._costs.data = (np.arange(1.0, len(costs) + 1), np.maximum(costs, 1e-12))
-        rows = [f"| `{path}` | {start:.4g} | {now:.4g} |" for path, (start, now) in list(observer.values.items())[:12]]
+        costs = np.maximum(observer.costs, 1e-12)
+        data = (np.arange(1.0, len(costs) + 1), costs)
+        self._solving.visible = True
+        if self._costs is not None:
+            self._costs.data = data
+        elif len(costs) > 1:
+            with self._solving:
+                self._costs = cost_chart(self.server, data)
+        values = list(observer.values.items())
+        rows = [f"| `{path}` | {start:.4g} | {now:.4g} |" for path, (start, now) in values[:SHOWN_VALUES]]
+        rows += [f"| and {len(values) - SHOWN_VALUES} more | | |"] if len(values) > SHOWN_VALUES else []
         self._progress.content = "| parameter | start | now |\n|---|---|---|\n" + "\n".join(rows)
 
     def _fit(self) -> None:
@@ -195,7 +215,7 @@ class Studio:
         self.tell(f"Status: **{fit.status}**. The fit is in `{fit.folder}`.{again} **Next: Results.**")
 
     def _add_results(self) -> None:
-        self.results = ResultPanel(self.server, self._show, lambda: self.player, self.guard)
+        self.results = ResultPanel(self.server, self._replay, self._show, lambda: self.player, self.guard)
 
     # Helpers
 
@@ -205,17 +225,29 @@ class Studio:
             with jax.enable_x64(True):
                 action()
         except TruesimError as error:
-            self.tell(f"⚠ {error}")
+            self._warn(str(error))
         except KeyboardInterrupt:
-            self.tell("⚠ The fit was stopped before its first iteration.")
+            self._warn("The fit was stopped before its first iteration.")
         except Exception as error:
-            self.tell(f"⚠ Unexpected {type(error).__name__}: {error}")
+            self._warn(f"Unexpected {type(error).__name__}: {error}")
+
+    def _warn(self, text: str) -> None:
+        """Show a mistake above the stages, and over the scene where those are scrolled away."""
+        self.tell(f"⚠ {text}")
+        for client in self.server.get_clients().values():
+            client.add_notification("This did not work", text, auto_close_seconds=10.0, color="orange")
 
     def _show(self, replay: Replay) -> None:
         if self.player is None:
-            self.player = Player(self.server, replay)
+            with self._replay:
+                self.player = Player(self.server, replay, self._mark, self._shown)
         else:
             self.player.show(replay)
+        self._panel.visible = len(replay.time) > 1
+
+    def _mark(self, now: float) -> None:
+        if self.results is not None:
+            self.results.mark(now)
 
     def _keep(self, upload: Any) -> Path:
         path = self._uploads / Path(upload.name).name

@@ -19,19 +19,24 @@ from typing import Any
 
 from truesim.identification.fit_document import finite
 from truesim.report.live_page import live_page
+from truesim.report.numbers import number
 from truesim.scenes.viewer_library import LOOPBACK
 from truesim.studio.progress import PageObserver
 
 SNAPSHOT_PATH = "/progress.json"
-AXIS_COLUMNS = ("steps", "iteration", "time")
+AXIS_COLUMNS = ("steps", "iteration", "time", "cpu_seconds")
 """Columns of a log that the others are drawn over, the first that exists."""
 MAX_POINTS = 1000
 """Points of a curve; more are finer and slower."""
 LOGARITHMIC_SPAN = 100.0
 """Ratio of largest to smallest value from which on a positive curve is drawn on a logarithmic scale."""
 
+LAST_WORD = 1.5
+"""Time for which the end waits where a page is open [s]; pages ask every second."""
+
 Snapshot = Mapping[str, Any]
-"""`title`, `sentence`, `seconds`, `charts` (`title`, `axis`, `curves` of `name`, `x`, `y`) and `table` (its rows)."""
+"""`title`, `sentence`, `seconds`, `charts` (`title`, `axis`, `curves` of `name`, `x`, `y`) and `table` (its rows); the
+page adds `ended`."""
 
 
 class LivePage:
@@ -45,7 +50,8 @@ class LivePage:
             snapshot: Makes what is shown now.
             port: Port to listen on; 0 takes any that is free.
         """
-        handler = partial(_Handler, live_page(title).encode(), snapshot)
+        self._snapshot, self._ended, self._asked = snapshot, False, -math.inf
+        handler = partial(_Handler, live_page(title).encode(), self._answer)
         self._server = ThreadingHTTPServer((LOOPBACK, port), handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="truesim live page", daemon=True)
@@ -60,9 +66,16 @@ class LivePage:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._ended = True
+        if time.monotonic() - self._asked < LAST_WORD:
+            time.sleep(LAST_WORD)  # open pages ask for the last state
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+    def _answer(self) -> Snapshot:
+        self._asked = time.monotonic()
+        return {**self._snapshot(), "ended": self._ended}
 
 
 class LiveFit:
@@ -79,18 +92,22 @@ class LiveFit:
         self._lock = threading.Lock()
         self.observer = PageObserver(self._tell, self._iterated)
 
+    def finish(self) -> None:
+        """Say that the fit has ended."""
+        self._tell("The fit has ended; its folder holds the report.")
+
     def snapshot(self) -> Snapshot:
         """State that is shown now."""
         with self._lock:
             costs, values = list(self.observer.costs), dict(self.observer.values)
             curves = [(path, list(history)) for path, history in self._history.items()]
         iterations = list(range(1, len(costs) + 1))
-        relative = [(path, [y / abs(start[0]) for y in own]) for path, own in curves if (start := values[path])[0]]
+        relative = [(path, [y / abs(now) for y in own]) for path, own in curves if (now := values[path][1])]
         charts = [
             chart("Residual, relative to the first iteration", "iteration", iterations, [("rms", _roots(costs))]),
-            chart("Parameters, relative to their start", "iteration", iterations, relative),
+            chart("Parameters, relative to their present value", "iteration", iterations, relative),
         ]
-        rows = [("parameter", "start", "now"), *((path, f"{a:.5g}", f"{b:.5g}") for path, (a, b) in values.items())]
+        rows = [("parameter", "start", "now"), *((n, number(a, 5), number(b, 5)) for n, (a, b) in values.items())]
         return {
             "title": self._title,
             "sentence": self._sentence,
@@ -120,11 +137,12 @@ def csv_snapshot(path: Path, title: str, sentence: str = "") -> Snapshot:
     axis = next((name for name in AXIS_COLUMNS if name in names), names[0] if names else "row")
     columns = {name: [row[k] for row in rows] for k, name in enumerate(names)}
     x = columns.get(axis, [])
-    charts = [chart(name, axis, x, [(name, y)]) for name, y in columns.items() if name != axis and rows]
-    last = [("number", "last", "best"), *((n, f"{y[-1]:.5g}", f"{max(y):.5g}") for n, y in columns.items() if rows)]
+    drawn = sorted((name for name, y in columns.items() if name not in AXIS_COLUMNS and _varies(y)), key=_interest)
+    charts = [chart(name, axis, x, [(name, columns[name])]) for name in drawn if name != axis]
+    last = [("number", "last", "smallest", "largest"), *((name, *_summary(y)) for name, y in columns.items() if rows)]
     return {
         "title": title,
-        "sentence": sentence or f"{len(rows)} iterations.",
+        "sentence": sentence or f"{len(rows)} iteration{'' if len(rows) == 1 else 's'}.",
         "seconds": None,
         "charts": charts,
         "table": last if rows else [],
@@ -138,6 +156,23 @@ def chart(title: str, axis: str, x: Sequence[float], curves: Sequence[tuple[str,
     positive = bool(known) and min(known) > 0 and max(known) > LOGARITHMIC_SPAN * min(known)
     shown = [{"name": name, "x": list(x[::step]), "y": list(y[::step])} for name, y in curves]
     return {"title": title, "axis": axis, "logarithmic": positive, "curves": shown}
+
+
+def _varies(values: Sequence[float]) -> bool:
+    """True if a curve shows more than the table: it has two different values, or only one yet."""
+    known = {y for y in values if math.isfinite(y)}
+    return len(known) > 1 or len(values) == 1
+
+
+def _interest(name: str) -> bool:
+    """Sort key: returns first."""
+    return "return" not in name
+
+
+def _summary(values: Sequence[float]) -> tuple[str, str, str]:
+    """Last, smallest and largest value as text."""
+    known = [y for y in values if math.isfinite(y)]
+    return number(values[-1], 5), number(min(known, default=None), 5), number(max(known, default=None), 5)
 
 
 def _roots(costs: Sequence[float]) -> list[float]:

@@ -1,5 +1,6 @@
 """Player: a replay on a timeline, with a switch for every robot and the signals beneath."""
 
+import contextlib
 import dataclasses
 import threading
 import time
@@ -13,7 +14,7 @@ from truesim.scenes.nodes import RobotNodes, add_replay
 from truesim.scenes.replay import Replay
 from truesim.scenes.viewer_library import viewer
 
-LABELS = {"recorded": "Real robot (recorded)", "fitted": "Fitted (blue)", "start": "Start values (orange)"}
+LABELS = {"recorded": "Real robot", "fitted": "Fitted (blue)", "start": "Start (orange)"}
 SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x")
 SECONDS_BETWEEN_FRAMES = 1 / 30
 
@@ -21,13 +22,14 @@ SECONDS_BETWEEN_FRAMES = 1 / 30
 class Player:
     """Controls of a replay, and the thread that plays it."""
 
-    def __init__(self, server: Any, replay: Replay, moved: Callable[[float], None] | None = None):
+    def __init__(self, server: Any, replay: Replay, moved: Callable[[float], None] | None = None, options: Any = None):
         """Show a replay.
 
         Args:
             server: Server of the scene.
             replay: Robots and motions.
             moved: Called with the time that is shown [s].
+            options: Container of the controls of speed and robots; beneath the timeline by default.
         """
         self._server, self._moved, self._lock = server, moved, threading.RLock()
         self._playing, self._begin, self._origin = False, 0.0, 0.0
@@ -39,8 +41,9 @@ class Player:
         gui = server.gui
         self._play = gui.add_button("Play", icon=_icon("PLAYER_PLAY"))
         self._time = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
-        self._speed = gui.add_dropdown("Speed", SPEEDS, initial_value="1x")
-        self._switches = {name: gui.add_checkbox(label, True, visible=False) for name, label in LABELS.items()}
+        with options or contextlib.nullcontext():
+            self._speed = gui.add_dropdown("Speed", SPEEDS, initial_value="1x")
+            self._switches = {name: gui.add_checkbox(label, True, visible=False) for name, label in LABELS.items()}
         self._play.on_click(lambda _: self.toggle())
         self._time.on_update(lambda event: self._scrubbed(event.client is not None))
         for switch in self._switches.values():
@@ -63,6 +66,7 @@ class Player:
         """Show another replay from its beginning."""
         with self._lock:
             self._playing, self.on_frame = False, None
+            self._label()
             for node in self.nodes.values():
                 node.root.remove()
             self.replay, self.nodes = replay, add_replay(self._server, replay)
@@ -89,7 +93,11 @@ class Player:
                 self._time.value = self._time.min
             self._playing = not self._playing
             self._begin, self._origin = time.monotonic(), float(self._time.value)
-            self._play.label = "Pause" if self._playing else "Play"
+            self._label()
+
+    def _label(self) -> None:
+        self._play.label = "Pause" if self._playing else "Play"
+        self._play.icon = _icon("PLAYER_PAUSE" if self._playing else "PLAYER_PLAY")
 
     def _scrubbed(self, by_hand: bool) -> None:
         with self._lock:
@@ -126,7 +134,7 @@ class Player:
                 if now >= self._time.max:
                     self._time.value = self._time.max
                     self._playing = False
-                    self._play.label = "Play"
+                    self._label()
                 else:
                     self._time.value = now
                 self._draw()

@@ -8,6 +8,7 @@ import numpy as np
 from truesim.identification.problem.network_weights import is_network
 from truesim.identification.problem.problem import Problem
 from truesim.identification.solve.levenberg_marquardt import Progress
+from truesim.identification.solve.relative_cost import RelativeCost
 from truesim.optimize.basin_hopping import SearchResult
 from truesim.physics.model.source import Finding
 
@@ -21,10 +22,7 @@ STAGE_WORDS = {
 
 
 class PageObserver:
-    """Observer of a fit that hands its progress to a page.
-
-    The costs of stages have different scales; `costs` continues each stage where the one before ended.
-    """
+    """Observer of a fit that hands its progress to a page."""
 
     def __init__(self, told: Callable[[str], None], iterated: Callable[["PageObserver"], None]):
         """Remember where to report.
@@ -36,10 +34,10 @@ class PageObserver:
         self._told, self._iterated = told, iterated
         self.is_stopped = False
         self.costs: list[float] = []
+        """Cost of every iteration, relative to the first."""
         self.values: dict[str, tuple[float, float]] = {}
         """Start and present value of scalar parameters, by path [SI units]."""
-        self._scale = 1.0
-        self._last: float | None = None
+        self._relative = RelativeCost()
         self._problem: Any = None
 
     def stop(self) -> None:
@@ -61,12 +59,7 @@ class PageObserver:
 
     def iterated(self, progress: Progress) -> None:
         """Show an iteration, or end the fit if that was asked for."""
-        if self._last is None:
-            self._scale = 1 / progress.cost if progress.cost else 1.0
-        elif progress.cost > self._last:
-            self._scale *= self._last / progress.cost
-        self._last = progress.cost
-        self.costs.append(self._scale * progress.cost)
+        self.costs.append(self._relative(progress.cost))
         self.values = dict(self._scalars(progress))
         self._iterated(self)
         if self.is_stopped:

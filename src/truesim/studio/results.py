@@ -10,6 +10,7 @@ import numpy as np
 from truesim.identification.after_fit import suggest
 from truesim.identification.diagnose.messages import explain
 from truesim.identification.fit import Fit
+from truesim.report.numbers import estimate, number, unit
 from truesim.scenes.replay import Replay, fit_replays
 from truesim.studio.charts import SignalChart
 from truesim.studio.contact_forces import ContactForces, fit_contact_forces
@@ -19,8 +20,11 @@ from truesim.studio.viewing import signals_at
 
 SLIDER_REACH = 3.0
 """End of a slider relative to the estimate; larger reaches farther with coarser steps."""
+CHART_ASPECT = 2.6
+"""Width of the chart of signals relative to its height; larger leaves more of the scene free."""
 SHOWN_PORTS = 4
 """Suggested networks that are listed."""
+NO_BREAK = "\u00a0"
 FORCE_COLOR = (200, 30, 90)
 
 
@@ -30,6 +34,7 @@ class ResultPanel:
     def __init__(
         self,
         server: Any,
+        replay: Any,
         show: Callable[[Replay], None],
         player: Callable[[], Player | None],
         guard: Callable[[Callable[[], None]], None],
@@ -38,11 +43,12 @@ class ResultPanel:
 
         Args:
             server: Server of the page.
+            replay: Container of the player, for the signals beneath it.
             show: Shows a replay in the scene.
             player: Gives the player of the scene.
             guard: Runs an action, and shows its error on the page.
         """
-        self._server, self._show, self._player = server, show, player
+        self._server, self._replay, self._show, self._player = server, replay, show, player
         self._summary = server.gui.add_markdown("*Run a fit first.*")
         self._folder = server.gui.add_folder("What if", visible=False)
         self._more = server.gui.add_folder("Look closer", visible=False)
@@ -79,10 +85,16 @@ class ResultPanel:
         self._folder.visible = self._more.visible = True
         with self._folder:
             self.sliders = {e.path: self._slider(e.path, e) for e in fit.estimates if e.value.size == 1}
+        with self._replay:
             if self._chart is None:
-                self._chart = SignalChart(self._server, *signals_at(fit.signals, self._key))
+                self._chart = SignalChart(self._server, *signals_at(fit.signals, self._key), aspect=CHART_ASPECT)
             else:
                 self._chart.show(*signals_at(fit.signals, self._key))
+
+    def mark(self, now: float) -> None:
+        """Mark a time in the signals [s]."""
+        if self._chart is not None:
+            self._chart.mark(now)
 
     def show_contact_forces(self) -> None:
         """Compute the contact forces of the fitted robot, and draw those of the frame that is shown."""
@@ -135,10 +147,9 @@ class ResultPanel:
     def _slider(self, path: str, estimate: Any) -> Any:
         value, start = float(estimate.value), float(estimate.start)
         low, high = min(0.0, SLIDER_REACH * value), max(SLIDER_REACH * value, 1.2 * start, 1e-6)
-        step = (high - low) / 1000
-        slider = self._server.gui.add_slider(
-            f"{path} [{estimate.unit}]", low, high, step, float(np.clip(value, low, high))
-        )
+        low, high, step = slider_scale(low, high)
+        label = f"{path.partition('/')[2]} [{estimate.unit}]"
+        slider = self._server.gui.add_slider(label, low, high, step, float(np.clip(value, low, high)), hint=path)
         slider.on_update(lambda _: self.changed())
         return slider
 
@@ -159,14 +170,25 @@ class ResultPanel:
             self._lock.release()
 
 
+def slider_scale(low: float, high: float) -> tuple[float, float, float]:
+    """Ends and step of a slider, rounded so that its numbers are short: about 1000 steps of 1, 2 or 5 times 10^n."""
+    rough = (high - low) / 1000
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+    digits = max(0, -int(np.floor(np.log10(step) + 1e-9)))
+    ends = float(step * np.floor(low / step + 1e-9)), float(step * np.ceil(high / step - 1e-9))
+    return round(ends[0], digits), round(ends[1], digits), round(float(step), digits)
+
+
 def summary(fit: Fit, command: str) -> str:
     """Status, estimates, what would explain the rest, and command of a fit as Markdown."""
     rows = []
     for e in (e for e in fit.estimates if e.value.size == 1):
-        half = (float(e.high) - float(e.low)) / 2
-        rows.append(f"| `{e.path}` | {float(e.start):.4g} | **{float(e.value):.4g}** | {half:.2g} | {e.unit} |")
+        value, half = float(e.value), (float(e.high) - float(e.low)) / 2
+        found = f"**{estimate(value, half / 2)}**{NO_BREAK}±{NO_BREAK}{number(half, 2)}"
+        rows.append(f"| `{e.path}` | {number(float(e.start), 3)} | {found} | {unit(e.unit)} |")
     reasons = "".join(f"- {explain(diagnostic)}\n" for diagnostic in fit.diagnostics)
-    table = "| parameter | start | value | ± 95 % | unit |\n|---|---|---|---|---|\n" + "\n".join(rows)
+    table = "| parameter | start | value ± 95 % | unit |\n|---|---|---|---|\n" + "\n".join(rows)
     return (
         f"### {str(fit.status).capitalize()}\n{reasons}\n{table}\n\n{score_table(fit)}"
         f"The same on the command line:\n```\n{command}\n```"

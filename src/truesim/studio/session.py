@@ -4,7 +4,6 @@ Every step is one call of the library; the page shows its result, and the comman
 """
 
 import dataclasses
-import shlex
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,8 +27,11 @@ from truesim.physics.contact.choose import NONE
 from truesim.physics.model import paths
 from truesim.physics.model.model import Model
 from truesim.physics.parameters import free as free_parameters
+from truesim.report.sections.provenance import wrapped_command
 from truesim.scenes.motions import BodyPoses, poses_of, recorded_motion, simulated_motion
 
+COMMAND_WIDTH = 48
+"""Characters of a line of a command."""
 OFFERED = (
     ("bodies/*.mass", "mass of every body"),
     ("bodies/*.com", "center of mass of every body"),
@@ -121,7 +123,7 @@ class Session:
         fitted = len(self.logs) - self.holdout
         words = "log is" if fitted == 1 else "logs are"
         return [
-            f"{numbers} numbers are free: {', '.join(self.free)}.",
+            f"{numbers} numbers are free: {', '.join(f'`{pattern}`' for pattern in self.free)}.",
             f"{fitted} {words} fitted, {self.holdout} held out; {samples} samples in all.",
             *(str(finding) for log in self.logs for finding in log.findings if finding.severity == "warning"),
         ]
@@ -157,12 +159,13 @@ class Session:
         return self.fit
 
     def command(self, out: Path | None = None) -> str:
-        """The command that makes the same fit."""
+        """The command that makes the same fit, one option a line."""
         split = len(self.log_files) - self.holdout
         words = ["truesim", "identify", str(self.robot or "ROBOT"), *map(str, self.log_files[:split] or ["LOG"])]
         words += ["--holdout", *map(str, self.log_files[split:])] if self.holdout else []
         words += ["--contact", self.contact] if self.contact != NONE else []
-        return shlex.join([*words, "--free", *(self.free or ("PATTERN",)), "--out", str(out or "fit")])
+        words += ["--free", *(self.free or ("PATTERN",)), "--out", str(out or "fit")]
+        return wrapped_command(words, COMMAND_WIDTH)
 
     def _robot(self) -> Model:
         if self.model is None:

@@ -19,6 +19,8 @@ from truesim.scenes.viewer_library import LOOPBACK, open_server, quiet
 from truesim.studio.charts import SignalChart
 from truesim.studio.player import Player
 
+PANEL_WIDTH = 440
+"""Width of the panel of controls [px]: names of parameters with their numbers fit into it."""
 UNLIMITED_RANGE = (-np.pi, np.pi)
 """Range of the slider of a joint without limits [rad or m]."""
 
@@ -96,6 +98,7 @@ def prepare_server(title: str, host: str, port: int | None) -> Any:
         control_width="large", show_logo=False, show_share_button=False, brand_color=(0, 114, 178)
     )
     server.gui.main_panel.dock_right()
+    server.gui.main_panel.set_width(PANEL_WIDTH)
     server.gui.set_panel_label(f"truesim: {title}")
     return server
 

@@ -104,7 +104,7 @@ def read_mapping(path: str | os.PathLike[str]) -> ColumnMap:
     if not path.is_file():
         raise FileError(f"There is no mapping file {path}.")
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (UnicodeDecodeError, ValueError) as error:
         raise FileError(f"{path.name} cannot be read as {path.suffix.lstrip('.').upper()}: {error}.") from None

@@ -62,14 +62,14 @@ def write(robot: Path, parameters: Mapping[str, Any]) -> None:
     if parameters:
         content["parameters"] = dict(parameters)
     if set(content) - {"version"}:
-        path.write_text(json.dumps({"version": SIDECAR_VERSION, **content}, indent=2) + "\n")
+        path.write_text(json.dumps({"version": SIDECAR_VERSION, **content}, indent=2) + "\n", encoding="utf-8")
     else:
         path.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError, OSError) as problem:
         raise FileError(f"{path.name} cannot be read as JSON ({problem}); repair or delete it.") from None
     if not isinstance(content, dict) or not isinstance(content.get("parameters", {}), dict):

@@ -94,7 +94,7 @@ def command(source: Mapping[str, Any], folder: Path) -> str:
     words = ["truesim", "identify", source["robot"]["file"], *(f["file"] for f in source["logs"])]
     for name, value in options.items():
         words += _option(name, value)
-    return _wrap([*words, "--out", folder.name or ".", "--force"])
+    return wrapped_command([*words, "--out", folder.name or ".", "--force"])
 
 
 def _option(name: str, value: Any) -> list[str]:
@@ -108,11 +108,11 @@ def _option(name: str, value: Any) -> list[str]:
     return [flag, _text(value)]
 
 
-def _wrap(words: Sequence[str]) -> str:
-    """The words quoted for a shell, with line breaks before options and after `COMMAND_WIDTH` characters."""
+def wrapped_command(words: Sequence[str], width: int = COMMAND_WIDTH) -> str:
+    """Words of a command quoted for a shell, with line breaks before options and after `width` characters."""
     lines = [""]
     for word in map(shlex.quote, words):
-        if lines[-1] and (word.startswith("--") or len(lines[-1]) + len(word) > COMMAND_WIDTH):
+        if lines[-1] and (word.startswith("--") or len(lines[-1]) + len(word) > width):
             lines.append("  " + word)
         else:
             lines[-1] += " " * bool(lines[-1]) + word
@@ -139,4 +139,6 @@ def _files(source: Mapping[str, Any]) -> Iterator[ProvenanceFile]:
 def _options(document: Mapping[str, Any]) -> Iterator[OptionRow]:
     for name, value in decisions.options(document).items():
         numeric = isinstance(value, int | float) and not isinstance(value, bool)
-        yield OptionRow(name, numbers.number(value, 4) if numeric else str(value), OPTION_MEANINGS.get(name, ""))
+        yield OptionRow(
+            name, numbers.number(value, 4) if numeric else str(value or "automatic"), OPTION_MEANINGS.get(name, "")
+        )

@@ -92,7 +92,7 @@
   function logarithmic(title, values) {
     const known = values.filter((x) => x > 0);
     const wide = Math.max(...known) > 30 * Math.min(...known);
-    return axis(title, { type: "log", ...(wide ? { dtick: 1 } : { dtick: "D2", tickformat: "~g" }) });
+    return axis(title, { type: "log", tickformat: "~g", dtick: wide ? 1 : "D2" });
   }
 
   function drawSignals() {
@@ -100,8 +100,8 @@
     const p = panel(chosen.log, chosen.channel);
     const withUnit = (text) => (unit ? `${text} [${unit}]` : text);
     const traces = [
-      line(p.time, p.start, "simulated, start values", color("start"), {
-        visible: element("start").checked, line: { color: color("start"), width: 1, dash: "dot" },
+      line(p.time, p.start, "simulated, start values", color("before"), {
+        visible: element("start").checked, line: { color: color("before"), width: 1.5, dash: "dot" },
       }),
       line(p.time, p.fitted, "simulated, fitted", color("fitted"), { line: { color: color("fitted"), width: 3.5 }, opacity: 0.8 }),
       line(p.time, p.measured, "measured", color("ink"), { line: { color: color("ink"), width: 1 } }),
@@ -143,7 +143,7 @@
       customdata: points.map((p) => [p.log, p.begin, p.end]), hovertemplate: "%{text}<br>%{y:.3g} " + unit + "<extra>" + title + "</extra>",
       marker: { color: shade, size: 6, ...more },
     });
-    const traces = [dots(groups.start, "start values", color("start"), { symbol: "circle-open", size: 5 }), dots(groups.train, "fitted, logs of the fit", color("fitted"))];
+    const traces = [dots(groups.start, "start values", color("before"), { symbol: "circle-open", size: 5 }), dots(groups.train, "fitted, logs of the fit", color("fitted"))];
     if (groups[HELD].length) traces.push(dots(groups[HELD], "fitted, held-out logs", color("held"), { symbol: "diamond", size: 7 }));
     Plotly.react("windows-plot", traces, layout("windows-plot", {
       xaxis: axis("", { tickvals: ticks, ticktext: labels, showgrid: false, range: [-0.7, place - 0.3] }),
@@ -188,12 +188,14 @@
     const scale = [[0, color("cold")], [0.5, color("middle")], [1, color("hot")]];
     const labels = names.map(short);
     const unique = new Set(labels).size === labels.length ? labels : names.map(plain);
+    const width = Math.min(element("correlations-plot").clientWidth, 330 + names.length * 62);
+    const narrow = (width - 230) / names.length < 34; // [px] of a cell: too few for numbers and slanted names
     Plotly.react("correlations-plot", [{
       type: "heatmap", x: unique, y: unique, z: matrix, zmin: -1, zmax: 1, colorscale: scale, xgap: 1, ygap: 1,
-      texttemplate: shown ? "%{z:.2f}" : "", hovertemplate: "%{y}<br>%{x}<br>%{z:.3f}<extra></extra>", colorbar: { thickness: 10, outlinewidth: 0, tickvals: [-1, -0.5, 0, 0.5, 1] },
+      texttemplate: shown && !narrow ? "%{z:.2f}" : "", hovertemplate: "%{y}<br>%{x}<br>%{z:.3f}<extra></extra>", colorbar: { thickness: 10, outlinewidth: 0, tickvals: [-1, -0.5, 0, 0.5, 1] },
     }], layout("correlations-plot", {
-      xaxis: axis("", { type: "category", showgrid: false, tickangle: -40, tickvals: unique }),
-      yaxis: axis("", { type: "category", showgrid: false, autorange: "reversed", tickvals: unique }), width: Math.min(element("correlations-plot").clientWidth, 330 + names.length * 62),
+      xaxis: axis("", { type: "category", showgrid: false, tickangle: narrow ? -90 : -40, tickvals: unique }),
+      yaxis: axis("", { type: "category", showgrid: false, autorange: "reversed", tickvals: unique }), width,
     }), { ...still, responsive: false });
   }
 

@@ -1,7 +1,7 @@
 // Asks for a snapshot every second and draws it; says so when the process has ended.
 const at = (id) => document.getElementById(id);
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-const SHADES = ["fitted", "held", "good", "warn", "bad", "idle"];
+const SHADES = ["fitted", "before", "good", "warn", "bad", "idle"];
 let last = null;
 
 const element = (name, text) => { const made = document.createElement(name); made.textContent = text; return made; };
@@ -10,21 +10,22 @@ const draw = () => {
   if (!last) return;
   at("title").textContent = last.title;
   at("sentence").textContent = last.sentence;
-  last.charts.forEach((chart, k) => {
-    if (!at("chart" + k)) {
+  last.charts.forEach((chart) => {
+    const id = "chart " + chart.title;
+    if (!at(id)) {
       const box = document.createElement("div");
-      const plot = Object.assign(document.createElement("div"), { id: "chart" + k, className: "plot" });
+      const plot = Object.assign(document.createElement("div"), { id, className: "plot" });
       box.append(element("h2", chart.title), plot);
       at("charts").append(box);
     }
-    const axis = { gridcolor: color("line"), linecolor: color("line"), zeroline: false, automargin: true, exponentformat: "power" };
+    const axis = { gridcolor: color("line"), linecolor: color("line"), zeroline: false, automargin: true, exponentformat: "SI" };
     const layout = {
       margin: { l: 56, r: 10, t: 8, b: 40 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { color: color("ink"), size: 12 }, showlegend: chart.curves.length > 1 && chart.curves.length < 9,
-      xaxis: { ...axis, title: chart.axis }, yaxis: { ...axis, type: chart.logarithmic ? "log" : "linear" },
+      xaxis: { ...axis, title: { text: chart.axis, standoff: 6 } }, yaxis: { ...axis, ...(chart.logarithmic ? { type: "log", tickformat: "~g", dtick: 1 } : { type: "linear", exponentformat: "power" }) },
     };
     const data = chart.curves.map((curve, i) => ({ ...curve, mode: "lines+markers", marker: { size: 4 }, line: { color: color(SHADES[i % 6]) } }));
-    Plotly.react("chart" + k, data, layout, { responsive: true, displayModeBar: false });
+    Plotly.react(id, data, layout, { responsive: true, displayModeBar: false });
   });
   at("table").replaceChildren(...last.table.map((cells, k) => {
     const row = document.createElement("tr");
@@ -36,6 +37,12 @@ const draw = () => {
 const ask = async () => {
   try {
     last = await (await fetch("progress.json")).json();
+    if (last.ended) {
+      at("time").textContent = "ended";
+      at("head").className = "good";
+      draw();
+      return;
+    }
     at("time").textContent = last.seconds === null ? "running" : `running for ${last.seconds.toFixed(0)} s`;
     draw();
     setTimeout(ask, 1000);
