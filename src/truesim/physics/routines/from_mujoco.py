@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from truesim.core.errors import TruesimError
-from truesim.physics.routines.layout import EULER, IMPLICITFAST, PARAMETERS, RK4, STRUCTURE
+from truesim.physics.routines.layout import EULER, IMPLICIT, IMPLICITFAST, PARAMETERS, RK4, STRUCTURE
 from truesim.physics.routines.tables import StepTables
 
 _Disable = mujoco.mjtDisableBit
@@ -77,7 +77,7 @@ def _disabled(m: mujoco.MjModel, flag: mujoco.mjtDisableBit) -> bool:
 def unsupported(m: mujoco.MjModel) -> Iterator[str]:
     """Features of a model that the routines do not have, as phrases."""
     o = m.opt
-    if o.integrator not in (EULER, RK4, IMPLICITFAST):
+    if o.integrator not in (EULER, RK4, IMPLICIT, IMPLICITFAST):
         yield f"integrator {mujoco.mjtIntegrator(o.integrator).name}"
     if o.solver != mujoco.mjtSolver.mjSOL_NEWTON:
         yield f"solver {mujoco.mjtSolver(o.solver).name}"

@@ -16,7 +16,7 @@ from truesim.physics.routines.engine import Engine, Rollout
 from truesim.physics.routines.from_mujoco import from_mujoco
 from truesim.physics.routines.layout import HINGE_JOINT, SLIDE_JOINT
 from truesim.physics.simulation.compiled_values import compiled_values
-from truesim.physics.simulation.integrators import ImplicitFast, RungeKutta4, SemiImplicitEuler
+from truesim.physics.simulation.integrators import Implicit, ImplicitFast, RungeKutta4, SemiImplicitEuler
 from truesim.physics.simulation.joint_models import MujocoJointModel
 from truesim.physics.simulation.simulator import Simulator
 from truesim.physics.simulation.table_parameters import traced_fixed_field
@@ -77,11 +77,12 @@ def _structural_reason(simulator: Simulator) -> str | None:
         return "the joint model is not the file's"
     same = {
         "Euler": SemiImplicitEuler(model.defaults.implicit_damping),
+        "implicit": Implicit(),
         "implicitfast": ImplicitFast(),
         "RK4": RungeKutta4(),
     }
     if simulator.integrator != same.get(model.defaults.integrator):
-        return "the integrator is not the file's, or is not Euler, implicitfast or RK4"
+        return "the integrator is not the file's, or is not Euler, implicit, implicitfast or RK4"
     if any(kind != AFFINE for kind in model.actuators.models) or np.any(model.actuators.offset):
         return "an actuator has a model or an offset that MuJoCo does not have"
     if np.any(model.joints.stiction) or np.any(model.joints.load_friction):
