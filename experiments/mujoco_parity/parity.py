@@ -49,14 +49,15 @@ def compare(scene: Path, instances: int, name: str, seed: int = 0) -> Parity:
         return Parity(name, reason="nothing moves")
     engine = engine_of(simulator)
     if isinstance(engine, str):
-        return Parity(name, reason="; ".join(missing) or engine)
+        return Parity(name, reason="; ".join([*missing, engine]))
     m = mujoco.MjModel.from_xml_path(str(scene))
     d = mujoco.MjData(m)
     if m.nkey:
         mujoco.mj_resetDataKeyframe(m, d, 0)
     controls = random_walk(d.ctrl, instances, seed)
     q, v = np.tile(d.qpos, (instances, 1)), np.tile(d.qvel, (instances, 1))
-    ours = engine.rollout(q, v, np.zeros_like(v), controls)
+    assert model.source is not None, "it was loaded from a file"
+    ours = engine.rollout(q, v, np.zeros_like(v), controls[..., list(model.source.rows.actuators)])
     theirs = _their_motion(m, d, controls)
     difference = np.abs(ours.qpos[:, -1] - theirs).max(axis=1)
     same = bool(np.array_equal(ours.iterations[0], _their_iterations(m, controls[0])))

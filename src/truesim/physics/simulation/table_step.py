@@ -87,18 +87,15 @@ def _structural_reason(simulator: Simulator) -> str | None:
         return "an actuator has a model or an offset that MuJoCo does not have"
     if np.any(model.joints.stiction) or np.any(model.joints.load_friction):
         return "a joint has stiction, or friction under load"
-    if model.nu != model.source.compiled.nu:
-        return "some actuators of the file are not simulated"
-    if len(model.tendons.names) != model.source.compiled.ntendon:
-        return "the file has spatial tendons"
     return None
 
 
 def _make(simulator: Simulator) -> Engine | str:
     contact = simulator.contact
     assert isinstance(contact, MujocoContact), "the caller checks"
-    model = simulator.model
-    if not np.array_equal(model.geoms.size, model.source.compiled.geom_size):  # type: ignore[union-attr]
+    model, source = simulator.model, simulator.model.source
+    assert source is not None, "the caller checks"
+    if not np.array_equal(model.geoms.size, source.compiled.geom_size):
         return "sizes of geoms differ from the file's"
     compiled = compiled_values(model, simulator.timestep, contact)
     for traced, array in (
@@ -111,7 +108,7 @@ def _make(simulator: Simulator) -> Engine | str:
     if is_traced(model.joints.stiffness):
         compiled.jnt_stiffness[~np.isin(compiled.jnt_type, SPRUNG_JOINTS)] = 0.0
     try:
-        return Engine(from_mujoco(compiled), compiled, dtype=jax.dtypes.canonicalize_dtype(float))
+        return Engine(from_mujoco(compiled, source.rows), compiled, dtype=jax.dtypes.canonicalize_dtype(float))
     except TruesimError as error:
         return str(error)
 
