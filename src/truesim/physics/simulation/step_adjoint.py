@@ -6,9 +6,8 @@ scalar, which JAX differentiates and `native` compiles once for a robot and a nu
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -35,7 +34,7 @@ WITHOUT_DERIVATIVE = ("timestep", "geom_pos", "geom_quat", "wrap_coef", "tendon_
 Tables = Mapping[str, Any]
 
 
-class StepNumbers(eqx.Module):
+class StepNumbers(NamedTuple):
     """Numbers of one step that the kernel holds fixed."""
 
     solved: Float[Array, " nv"]
