@@ -5,6 +5,7 @@ from pathlib import Path
 
 from experiments.mujoco_parity.parity import Parity, compare, with_doubles
 
+HEAD = "| scene | median | 90 % | MuJoCo itself, 90 % | iterations | left out |"
 BEGIN, END = "<!-- parity: begin -->", "<!-- parity: end -->"
 
 
@@ -18,7 +19,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="Page whose table is replaced.")
     options = parser.parse_args()
     with_doubles()
-    lines = ["| scene | median | 90 % | iterations | left out |", "|---|---|---|---|---|"]
+    lines = [HEAD, "|---" * HEAD.count(" | ") + "|---|"]
     for name, scene in (found for text in options.folders for found in scenes(text)):
         lines.append(row(compare(scene, options.instances, name)))
         print(lines[-1], flush=True)
@@ -39,9 +40,10 @@ def scenes(text: str) -> list[tuple[str, Path]]:
 def row(parity: Parity) -> str:
     """Line of the table."""
     if parity.median is None:
-        return f"| {parity.scene} | - | - | - | {parity.reason} |"
+        return f"| {parity.scene} | - | - | - | - | {parity.reason} |"
     same = "equal" if parity.iterations else "differ"
-    return f"| {parity.scene} | {parity.median:.0e} | {parity.most:.0e} | {same} | {parity.reason} |"
+    numbers = " | ".join(f"{x:.0e}" for x in (parity.median, parity.most, parity.own))
+    return f"| {parity.scene} | {numbers} | {same} | {parity.reason} |"
 
 
 if __name__ == "__main__":

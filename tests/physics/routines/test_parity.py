@@ -54,6 +54,18 @@ def test_runge_kutta(shape):
     assert found.iterations > 0.95
 
 
+def test_implicit_treats_bias_forces():
+    """Fast free, ball, slide and hinge joints of one tree: the unsymmetric matrix is that of MuJoCo."""
+    link = "<geom type='box' size='.05 .03 .08' pos='.1 .02 .03' quat='.9 .1 .3 .2' contype='0' conaffinity='0'/>"
+    body = f"""<body pos='0 0 .1'><freejoint/><geom type='box' size='.1 .07 .05'/>
+      <body pos='.2 0 0'><joint type='ball' pos='0 .02 0' damping='.01'/>{link}
+        <body pos='.2 0 0'><joint axis='0 1 .2'/><joint type='slide' axis='1 0 0' damping='.1'/>{link}</body></body>
+      <body pos='-.2 0 0'><joint axis='1 0 0'/>{link}</body></body>"""
+    found = compare(scene(PLANE + body, option="integrator='implicit'"), spread=8.0)
+    assert np.median(found.qpos) < 1e-11
+    assert found.iterations > 0.95
+
+
 @pytest.mark.parametrize("condim", [1, 3, 4, 6])
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_contact_dimensions(condim, cone):
@@ -89,7 +101,7 @@ ACTUATORS = """<actuator><position joint='a' kp='20' kv='1' forcerange='-3 3'/><
   <general joint='b' gaintype='affine' gainprm='1 .2 .1' biastype='affine' biasprm='.1 -.3 -.05'/></actuator>"""
 
 
-@pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
+@pytest.mark.parametrize("integrator", ["Euler", "implicit", "implicitfast"])
 def test_joints_limits_friction_and_actuators(integrator):
     model = scene(CHAIN, option=f"integrator='{integrator}'", rest=ACTUATORS)
     found = compare(model, spread=1.0, steps=100)
@@ -98,7 +110,7 @@ def test_joints_limits_friction_and_actuators(integrator):
     assert found.solves > 1
 
 
-@pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
+@pytest.mark.parametrize("integrator", ["Euler", "implicit", "implicitfast"])
 def test_fixed_tendons(integrator):
     rest = """<tendon><fixed name='t' limited='true' range='-.1 .2' stiffness='5' damping='.2' frictionloss='.1'>
         <joint joint='a' coef='1'/><joint joint='b' coef='-.5'/></fixed></tendon>
@@ -125,7 +137,7 @@ def test_equalities(equality):
     assert found.iterations > 0.95
 
 
-@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+@pytest.mark.parametrize("integrator", ["Euler", "implicit", "implicitfast", "RK4"])
 def test_ties_in_several_islands(integrator):
     """A weld, a connect, couplings, a rough tendon and a limited ball joint: islands do not act on each other."""
     found = compare(mujoco.MjModel.from_xml_string(tied(integrator)), spread=1.0)

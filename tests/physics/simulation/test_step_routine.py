@@ -76,7 +76,12 @@ def test_simulators_that_the_routines_refuse(simulator):
 
 @pytest.mark.parametrize(
     ("shape", "cone", "integrator"),
-    [("sphere", "elliptic", "implicitfast"), ("capsule", "pyramidal", "Euler"), ("sphere", "elliptic", "RK4")],
+    [
+        ("sphere", "elliptic", "implicitfast"),
+        ("sphere", "elliptic", "implicit"),
+        ("capsule", "pyramidal", "Euler"),
+        ("sphere", "elliptic", "RK4"),
+    ],
 )
 def test_derivatives_of_a_rollout(shape, cone, integrator):
     """Both modes agree with each other to rounding, and with central differences, in state, commands and values."""

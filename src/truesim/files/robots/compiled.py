@@ -6,7 +6,12 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from truesim.files.robots.compiled_constraints import compiled_contacts, compiled_equalities, compiled_tendons
+from truesim.files.robots.compiled_constraints import (
+    compiled_contacts,
+    compiled_equalities,
+    compiled_tendons,
+    simulated_equalities,
+)
 from truesim.files.robots.compiled_names import names_of
 from truesim.files.robots.findings import find_unsimulated
 from truesim.files.robots.frames import matrix_of_quaternion, six_numbers
@@ -23,7 +28,7 @@ from truesim.physics.model.actuators import AFFINE, MODEL_FIELDS, Actuators
 from truesim.physics.model.kinds import FIXED
 from truesim.physics.model.model import COMPLIANT_DEFAULTS, Bodies, Geoms, Joints, Mesh, Model, Sites
 from truesim.physics.model.sensors import Sensor, Sensors
-from truesim.physics.model.source import Finding, Keyframe, SimulationDefaults, Source
+from truesim.physics.model.source import Finding, Keyframe, SimulatedRows, SimulationDefaults, Source
 from truesim.physics.model.structure import structure_of
 from truesim.physics.model.topology import Link, Topology
 
@@ -53,10 +58,14 @@ def from_compiled(m: mujoco.MjModel, source: Source | None, findings: tuple[Find
         name=_model_name(m),
         defaults=_defaults(m),
         findings=findings + find_unsimulated(m),
-        source=None if source is None else dataclasses.replace(source, compiled=m),
+        source=None if source is None else dataclasses.replace(source, compiled=m, rows=_simulated_rows(m)),
         keyframes=_keyframes(m),
     )
     return dataclasses.replace(model, structure=structure_of(model))
+
+
+def _simulated_rows(m: mujoco.MjModel) -> SimulatedRows:
+    return SimulatedRows(*(tuple(rows(m)) for rows in (simulated_actuators, simulated_tendons, simulated_equalities)))
 
 
 def _bodies(m: mujoco.MjModel) -> Bodies:

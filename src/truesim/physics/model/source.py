@@ -2,7 +2,18 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class SimulatedRows(NamedTuple):
+    """Rows of MuJoCo's arrays that are simulated, in increasing order; all others are left out."""
+
+    actuators: tuple[int, ...] = ()
+    tendons: tuple[int, ...] = ()
+    equalities: tuple[int, ...] = ()
+
+
+NO_ROWS = SimulatedRows()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,6 +29,8 @@ class Source:
     """True if a free joint was added to the root link of a URDF."""
     compiled: Any = dataclasses.field(default=None, compare=False, repr=False)
     """MuJoCo's compiled model of the file, whose collision functions detect contacts."""
+    rows: SimulatedRows = NO_ROWS
+    """Its actuators, tendons and equalities that are simulated."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

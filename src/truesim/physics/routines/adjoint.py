@@ -17,7 +17,8 @@ from truesim.native.loops.layout import RoutineModule, TableRoutine
 from truesim.native.loops.values import INDEX_TYPE, POINTER_TYPE, LoopArray, Value
 from truesim.physics.routines.factor import multiply_inertia_matrix
 from truesim.physics.routines.gyroscopic import restore_standalone_bodies, solve_standalone_bodies
-from truesim.physics.routines.layout import CAPSULE
+from truesim.physics.routines.integrate import solve_implicit
+from truesim.physics.routines.layout import CAPSULE, IMPLICIT
 from truesim.physics.routines.rollout import STATE_ENTRIES, gather, gather_parameters, scatter, tile_instances
 from truesim.physics.routines.surfaces import radius_tensor
 from truesim.physics.routines.vectors import dot, scale, subtract
@@ -105,12 +106,7 @@ def write_adjoint_batch(module: RoutineModule) -> None:
         with k.loop(0, count) as r:
             starts = [(i * count + r) * nv for i in instances]
             gather(k, w.search, nv, io[AdjointTransfer.COTANGENTS], starts)
-            with k.when(k.size("nfree") > 0):
-                k.call("damping")
-                solve_standalone_bodies(k, transposed=True)
-                k.call("factor_tree")
-            k.call("solve_tree")
-            restore_standalone_bodies(k)
+            _integrator_solve_transposed(k)
             scatter(k, w.search, nv, io[AdjointTransfer.COTANGENTS], starts)
         for name in ("residuals", "gradient", "direction"):  # leaves the factors of H
             k.call(name)
@@ -132,13 +128,23 @@ def _integrator_solve(k: TableRoutine) -> None:
     w = k.work
     with k.loop(0, k.size("nv")) as d:
         w.search[d] = w.Ma[d] - w.grad[d]
-    k.call("damping")
-    solve_standalone_bodies(k)
-    k.call("factor_tree")
-    k.call("solve_tree")
-    restore_standalone_bodies(k)
+    solve_implicit(k)
     with k.when(k.size("implicit_damping").equals(0)), k.loop(0, k.size("nv")) as d:
         w.search[d] = w.qacc[d]
+
+
+def _integrator_solve_transposed(k: TableRoutine) -> None:
+    """Solve with the transposed `M + h D`, whose factors are in H."""
+    is_general = k.size("integrator").equals(IMPLICIT)
+    with k.when(is_general):
+        k.call("solve_general_transposed")
+    with k.when(~is_general):
+        with k.when(k.size("nfree") > 0):
+            k.call("damping")
+            solve_standalone_bodies(k, transposed=True)
+            k.call("factor_tree")
+        k.call("solve_tree")
+        restore_standalone_bodies(k)
 
 
 def _write_slots(k: TableRoutine, entries: LoopArray, instances: list[Value]) -> None:

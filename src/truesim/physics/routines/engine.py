@@ -273,7 +273,7 @@ class Engine:
         threads = max(1, min(threads, tiles))
         cuts = [min(batch, lanes * (tiles * i // threads)) for i in range(threads + 1)]
         io[[Transfer.CHANGE_COUNT, Transfer.CHANGES]] = len(changes.rows), changes.rows.ctypes.data
-        call = _Routine(step_library(self.precision, changes.per_lane).address(name))
+        call = _routine(self.precision, changes.per_lane, name)
 
         def work(i: int) -> int:
             mine = io.copy()
@@ -298,6 +298,12 @@ class Engine:
             return self._spaces.pop()
         except IndexError:
             return Workspace(self, _FIRST_SLOTS)
+
+
+@cache
+def _routine(precision: Precision, per_lane: bool, name: str) -> Any:
+    """Routine as a callable."""
+    return _Routine(step_library(precision, per_lane).address(name))
 
 
 @cache

@@ -66,6 +66,53 @@ def _solve(k: TableRoutine, columns: LoopArray, first: LoopArray, count: LoopArr
         x[n] = total.get()
 
 
+def write_general_factor(module: RoutineModule) -> None:
+    """Routine `factor_general`: the same for a matrix on the pattern of the tree that is not symmetric.
+
+    H in place becomes U (above the diagonal), 1/D (diagonal) and L, not scaled, with `H = (1 + U) (D + L)`.
+    """
+    k = TableRoutine(module, "factor_general")
+    t, nv, H = k.table, k.size("nv"), k.work.H
+    with k.loop(nv - 1, -1, -1) as n:
+        row, mine, length = H.at(n * nv), t.ancestor.at(t.ancestor_adr[n]), t.ancestor_num[n]
+        inverse = 1.0 / row[n]
+        row[n] = inverse
+        with k.loop(0, length) as i:
+            other = H.at(mine[i] * nv)
+            x = other[n] * inverse
+            other[n] = x
+            with k.loop(0, length) as j:
+                c = mine[j]
+                other[c] = other[c] - x * row[c]
+    k.returns()
+
+
+def write_general_solve(module: RoutineModule) -> None:
+    """Routines `solve_general` and `solve_general_transposed`: `search <- H^-1 search`, or with H transposed."""
+    for name, transposed in (("solve_general", False), ("solve_general_transposed", True)):
+        k = TableRoutine(module, name)
+        t, nv, H, x = k.table, k.size("nv"), k.work.H, k.work.search
+
+        def entry(n: Value, a: Value, of_row: bool, H: LoopArray = H, nv: Value = nv) -> Value:
+            return H[n * nv + a] if of_row else H[a * nv + n]
+
+        with k.loop(nv - 1, -1, -1) as n:
+            mine, value = t.ancestor.at(t.ancestor_adr[n]), x[n]
+            if transposed:
+                value = value * H[n * nv + n]
+                x[n] = value
+            with k.loop(0, t.ancestor_num[n]) as i:
+                a = mine[i]
+                x[a] = x[a] - entry(n, a, transposed) * value
+        with k.loop(0, nv) as n:
+            mine, total = t.ancestor.at(t.ancestor_adr[n]), k.variable(x[n])
+            with k.loop(0, t.ancestor_num[n]) as i:
+                a = mine[i]
+                total.add(-(entry(n, a, not transposed) * x[a]))
+            x[n] = total.get() if transposed else total.get() * H[n * nv + n]
+        k.returns()
+
+
 def multiply_inertia_matrix(k: TableRoutine, x: LoopArray, y: LoopArray) -> None:
     """`y = M x` for a matrix on the pattern of the tree."""
     t, nv, M = k.table, k.size("nv"), k.work.M

@@ -2,7 +2,7 @@
 
 from truesim.native.loops.layout import RoutineModule, TableRoutine
 from truesim.native.loops.values import Value
-from truesim.physics.routines.layout import IMPLICITFAST, JOINT_TRANSMISSION
+from truesim.physics.routines.layout import IMPLICIT, IMPLICITFAST, JOINT_TRANSMISSION
 from truesim.physics.routines.vectors import add, cross, dot, rotate, scale, subtract
 
 
@@ -109,8 +109,8 @@ def transmission(k: TableRoutine, i: Value) -> tuple[Value, Value]:
 def write_damping(module: RoutineModule) -> None:
     """Routine `damping`: `H = M + h D`, where -D is the derivative of forces that the integrator treats implicitly.
 
-    Euler takes the dampers of the joints; `implicitfast` also those of tendons and the velocity gains of actuators
-    that are not clamped, where two degrees of freedom are related in the tree.
+    Euler takes the dampers of the joints; `implicit` and `implicitfast` also those of tendons and the velocity gains of
+    actuators that are not clamped, where two degrees of freedom are related in the tree; `implicit` also bias forces.
     """
     k = TableRoutine(module, "damping")
     t, p, w = k.table, k.parameter, k.work
@@ -120,7 +120,8 @@ def write_damping(module: RoutineModule) -> None:
         with k.loop(t.ancestor_adr[d], t.ancestor_adr[d] + t.ancestor_num[d]) as i:
             a = t.ancestor[i]
             w.H[d * nv + a] = w.M[d * nv + a]
-    with k.when(k.size("integrator").equals(IMPLICITFAST)):
+    is_general = k.size("integrator").equals(IMPLICIT)
+    with k.when(k.size("integrator").equals(IMPLICITFAST) | is_general):
         with k.loop(0, k.size("ntendon")) as i:
             _add_product(k, t.tendon_adr[i], t.tendon_num[i], h * p.tendon_damping[i], None)
         with k.loop(0, k.size("nu")) as i:
@@ -130,6 +131,8 @@ def write_damping(module: RoutineModule) -> None:
                 d = t.jnt_dofadr[t.actuator_trnid[i]]
                 w.H[d * nv + d] = w.H[d * nv + d] + k.where(w.dof_clamped[d] > 0.0, 0.0, derivative)
             _add_product(k, t.actuator_wrapadr[i], t.actuator_wrapnum[i], derivative, w.dof_clamped)
+    with k.when(is_general):
+        k.call("bias_derivative")
     k.returns()
 
 

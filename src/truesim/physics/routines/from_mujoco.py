@@ -1,20 +1,33 @@
 """Tables of a compiled `mujoco.MjModel`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import mujoco
 import numpy as np
 
 from truesim.core.errors import TruesimError
-from truesim.physics.routines.layout import EULER, IMPLICITFAST, PARAMETERS, RK4, STRUCTURE
+from truesim.physics.routines.layout import EULER, IMPLICIT, IMPLICITFAST, PARAMETERS, RK4, STRUCTURE
 from truesim.physics.routines.tables import StepTables
 
 _Disable = mujoco.mjtDisableBit
+_JOINT_TRANSMISSIONS = [int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)]
+Rows = tuple[Sequence[int], Sequence[int], Sequence[int]]
+"""Actuators, tendons and equalities, each in increasing order."""
+_SCALAR_JOINTS = {int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)}
 
 
-def from_mujoco(m: mujoco.MjModel) -> StepTables:
-    """Tables of a model; raises `TruesimError` with a list where something that moves the robot is not supported."""
-    missing = list(unsupported(m))
+def from_mujoco(m: mujoco.MjModel, rows: Rows | None = None) -> StepTables:
+    """Tables of a model.
+
+    Raises `TruesimError` with a list where something that moves the robot is not supported.
+
+    Args:
+        m: The model.
+        rows: Simulate these actuators, tendons and equalities alone, without anything that `Model` leaves out of a
+            file: fluids, activation dynamics, no-slip iterations, other solvers than Newton's.
+    """
+    actuators, tendons, equalities = rows or (range(m.nu), range(m.ntendon), range(m.neq))
+    missing = [*_unsupported(m, actuators), *(() if rows else _left_out(m))]
     if missing:
         raise TruesimError(f"the table-driven step does not support {'; '.join(missing)}")
     structure = {name: np.asarray(getattr(m, name), np.int64) for name in STRUCTURE if hasattr(m, name)}
@@ -31,7 +44,16 @@ def from_mujoco(m: mujoco.MjModel) -> StepTables:
     if _disabled(m, _Disable.mjDSBL_LIMIT):
         structure |= {"jnt_limited": 0 * structure["jnt_limited"], "tendon_limited": 0 * structure["tendon_limited"]}
     parameters["body_inertia"] = _inertias(m)
-    for tables in (_pairs(m), _equalities(m), _tendons(m), _actuators(m)):
+    of_tendons = [name for name in (*structure, *parameters) if name.startswith("tendon_")]
+    for name in of_tendons:
+        group = structure if name in STRUCTURE else parameters
+        group[name] = group[name][list(tendons)]
+    for tables in (
+        _pairs(m),
+        _equalities(m, equalities, tendons),
+        _tendons(m, tendons),
+        _actuators(m, actuators, tendons),
+    ):
         for name, values in tables.items():
             (structure if name in STRUCTURE else parameters)[name] = values
     limited = m.jnt_actfrclimited[m.dof_jntid].astype(bool)[:, None]
@@ -57,7 +79,9 @@ def _sizes(m: mujoco.MjModel, structure: dict[str, np.ndarray]) -> dict[str, int
     is_damped = bool(m.dof_damping.any()) and not _disabled(m, _Disable.mjDSBL_EULERDAMP)
     o = m.opt
     return {
-        **{name: int(getattr(m, name)) for name in ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "ntendon")},
+        **{name: int(getattr(m, name)) for name in ("nq", "nv", "nbody", "njnt", "ngeom")},
+        "nu": len(structure["actuator_trnid"]),
+        "ntendon": len(structure["tendon_adr"]),
         "npair": len(structure["pair_geom1"]),
         "neq": len(structure["eq_type"]),
         "nwrap": len(structure["wrap_jntid"]),
@@ -74,39 +98,29 @@ def _disabled(m: mujoco.MjModel, flag: mujoco.mjtDisableBit) -> bool:
     return bool(m.opt.disableflags & flag)
 
 
-def unsupported(m: mujoco.MjModel) -> Iterator[str]:
-    """Features of a model that the routines do not have, as phrases."""
+def _left_out(m: mujoco.MjModel) -> Iterator[str]:
+    """Features that neither the routines nor a `Model` have, as phrases."""
     o = m.opt
-    if o.integrator not in (EULER, RK4, IMPLICITFAST):
-        yield f"integrator {mujoco.mjtIntegrator(o.integrator).name}"
     if o.solver != mujoco.mjtSolver.mjSOL_NEWTON:
         yield f"solver {mujoco.mjtSolver(o.solver).name}"
     if m.nmocap:
         yield "mocap bodies"
     if m.na:
         yield "activation dynamics"
-    if m.nflex:
-        yield "flexible bodies"
     if m.nplugin:
         yield "plugins"
     if o.density or o.viscosity or np.any(o.wind):
         yield "fluid forces"
     if o.noslip_iterations:
         yield "the no-slip solver"
-    if np.any(m.tendon_adr[:0]) or any(m.wrap_type[a] != mujoco.mjtWrap.mjWRAP_JOINT for a in m.tendon_adr):
+    if any(m.wrap_type[a] != mujoco.mjtWrap.mjWRAP_JOINT for a in m.tendon_adr):
         yield "spatial tendons"
-    if np.any(m.tendon_armature) or np.any(m.tendon_actfrclimited):
-        yield "tendon armature or force limits"
-    if not set(m.actuator_trntype) <= {0, int(mujoco.mjtTrn.mjTRN_TENDON)}:
+    if not set(m.actuator_trntype) <= {*_JOINT_TRANSMISSIONS, int(mujoco.mjtTrn.mjTRN_TENDON)}:
         yield "site, body or slider-crank transmissions"
-    scalar = {int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)}
-    joints = m.actuator_trnid[m.actuator_trntype == 0, 0]
-    if not set(m.jnt_type[joints]) <= scalar:
-        yield "actuators on ball or free joints"
-    if np.any((m.jnt_stiffness > 0) & ~np.isin(m.jnt_type, list(scalar))):
-        yield "springs of ball or free joints"
     if not set(m.actuator_gaintype) <= {0, 1} or not set(m.actuator_biastype) <= {0, 1}:
         yield "muscles or user-defined actuators"
+    if np.any(m.tendon_armature):
+        yield "tendon armature"
     for name in (
         "jnt_stiffnesspoly",
         "dof_dampingpoly",
@@ -117,12 +131,30 @@ def unsupported(m: mujoco.MjModel) -> Iterator[str]:
     ):
         if np.any(getattr(m, name, 0)):
             yield name
-    flags = (_Disable.mjDSBL_WARMSTART, _Disable.mjDSBL_ACTUATION, _Disable.mjDSBL_SPRING, _Disable.mjDSBL_DAMPER)
-    for flag in flags:
+    for flag in (_Disable.mjDSBL_SPRING, _Disable.mjDSBL_DAMPER):
         if _disabled(m, flag):
             yield f"the flag {flag.name}"
     if o.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
         yield "contact override"
+
+
+def _unsupported(m: mujoco.MjModel, actuators: Sequence[int]) -> Iterator[str]:
+    """Features of a model that the routines do not have but a `Model` may have, as phrases."""
+    if m.opt.integrator not in (EULER, RK4, IMPLICIT, IMPLICITFAST):
+        yield f"integrator {mujoco.mjtIntegrator(m.opt.integrator).name}"
+    if m.nflex:
+        yield "flexible bodies"
+    if np.any(m.tendon_actfrclimited):
+        yield "tendon force limits"
+    own = np.array(actuators, dtype=int)
+    joints = m.actuator_trnid[own[np.isin(m.actuator_trntype[own], _JOINT_TRANSMISSIONS)], 0]
+    if not set(m.jnt_type[joints]) <= _SCALAR_JOINTS:
+        yield "actuators on ball or free joints"
+    if np.any((m.jnt_stiffness > 0) & ~np.isin(m.jnt_type, list(_SCALAR_JOINTS))):
+        yield "springs of ball or free joints"
+    for flag in (_Disable.mjDSBL_WARMSTART, _Disable.mjDSBL_ACTUATION):
+        if _disabled(m, flag):
+            yield f"the flag {flag.name}"
 
 
 def _pairs(m: mujoco.MjModel) -> dict[str, np.ndarray]:
@@ -209,8 +241,9 @@ def _mixing(a: float, b: float) -> float:
     return 0.5 if a < tiny and b < tiny else float(a >= tiny)
 
 
-def _equalities(m: mujoco.MjModel) -> dict[str, np.ndarray]:
-    on = m.eq_active0.astype(bool) & (not _disabled(m, _Disable.mjDSBL_EQUALITY))
+def _equalities(m: mujoco.MjModel, rows: Sequence[int], tendons: Sequence[int]) -> dict[str, np.ndarray]:
+    on = np.isin(np.arange(m.neq), rows)
+    on &= m.eq_active0.astype(bool) & (not _disabled(m, _Disable.mjDSBL_EQUALITY))
     one, two = m.eq_obj1id[on].astype(np.int64), m.eq_obj2id[on].astype(np.int64)
     sites = m.eq_objtype[on] == mujoco.mjtObj.mjOBJ_SITE
     data = np.array(m.eq_data[on], float)
@@ -223,6 +256,9 @@ def _equalities(m: mujoco.MjModel) -> dict[str, np.ndarray]:
             back = np.array([1, -1, -1, -1]) * m.site_quat[b]
             mujoco.mju_mulQuat(data[i, 6:10], m.site_quat[a], back)
         one[i], two[i] = m.site_bodyid[a], m.site_bodyid[b]
+    own = m.eq_type[on] == mujoco.mjtEq.mjEQ_TENDON
+    for ids in (one, two):
+        ids[own] = [tendons.index(i) if i >= 0 else -1 for i in ids[own]]
     solref, solimp = np.array(m.eq_solref[on], float), np.array(m.eq_solimp[on], float)
     return {
         "eq_type": m.eq_type[on].astype(np.int64),
@@ -234,10 +270,10 @@ def _equalities(m: mujoco.MjModel) -> dict[str, np.ndarray]:
     }
 
 
-def _tendons(m: mujoco.MjModel) -> dict[str, np.ndarray]:
+def _tendons(m: mujoco.MjModel, rows: Sequence[int]) -> dict[str, np.ndarray]:
     """Wraps of fixed tendons in ascending order; the first two are the coefficients zero and one."""
     joints, coefficients, first, count = [-1, -1], [0.0, 1.0], [], []
-    for a, n in zip(m.tendon_adr, m.tendon_num, strict=True):
+    for a, n in zip(m.tendon_adr[list(rows)], m.tendon_num[list(rows)], strict=True):
         wraps: dict[int, float] = {}
         for i in range(a, a + n):
             wraps[int(m.wrap_objid[i])] = wraps.get(int(m.wrap_objid[i]), 0.0) + float(m.wrap_prm[i])
@@ -254,20 +290,23 @@ def _tendons(m: mujoco.MjModel) -> dict[str, np.ndarray]:
     }
 
 
-def _actuators(m: mujoco.MjModel) -> dict[str, np.ndarray]:
+def _actuators(m: mujoco.MjModel, rows: Sequence[int], tendons: Sequence[int]) -> dict[str, np.ndarray]:
+    own = np.array(rows, dtype=int)
     unlimited = np.array([-np.inf, np.inf])
-    clamps = m.actuator_ctrllimited.astype(bool) & (not _disabled(m, _Disable.mjDSBL_CLAMPCTRL))
-    gain, bias = np.array(m.actuator_gainprm[:, :3], float), np.array(m.actuator_biasprm[:, :3], float)
-    gain[m.actuator_gaintype == mujoco.mjtGain.mjGAIN_FIXED, 1:] = 0
-    bias[m.actuator_biastype == mujoco.mjtBias.mjBIAS_NONE] = 0
+    clamps = m.actuator_ctrllimited[own].astype(bool) & (not _disabled(m, _Disable.mjDSBL_CLAMPCTRL))
+    limited = m.actuator_forcelimited[own].astype(bool)
+    gain, bias = np.array(m.actuator_gainprm[own, :3], float), np.array(m.actuator_biasprm[own, :3], float)
+    gain[m.actuator_gaintype[own] == mujoco.mjtGain.mjGAIN_FIXED, 1:] = 0
+    bias[m.actuator_biastype[own] == mujoco.mjtBias.mjBIAS_NONE] = 0
+    on_tendon = m.actuator_trntype[own] == mujoco.mjtTrn.mjTRN_TENDON
+    target = m.actuator_trnid[own, 0].astype(np.int64)
+    target[on_tendon] = [tendons.index(i) for i in target[on_tendon]]
     return {
-        "actuator_trntype": (m.actuator_trntype == mujoco.mjtTrn.mjTRN_TENDON).astype(np.int64),
-        "actuator_trnid": m.actuator_trnid[:, 0].astype(np.int64),
-        "actuator_gear": np.array(m.actuator_gear[:, 0], float),
-        "actuator_ctrlrange": np.where(clamps[:, None], m.actuator_ctrlrange, unlimited),
-        "actuator_forcerange": np.where(
-            m.actuator_forcelimited.astype(bool)[:, None], m.actuator_forcerange, unlimited
-        ),
+        "actuator_trntype": on_tendon.astype(np.int64),
+        "actuator_trnid": target,
+        "actuator_gear": np.array(m.actuator_gear[own, 0], float),
+        "actuator_ctrlrange": np.where(clamps[:, None], m.actuator_ctrlrange[own], unlimited),
+        "actuator_forcerange": np.where(limited[:, None], m.actuator_forcerange[own], unlimited),
         "actuator_gainprm": gain,
         "actuator_biasprm": bias,
     }

@@ -1,7 +1,9 @@
 """Joint-space inertia by composite rigid bodies, and bias forces by recursive Newton-Euler (`mj_crb`, `mj_rne`)."""
 
+from collections.abc import Callable, Sequence
+
 from truesim.native.loops.layout import RoutineModule, TableRoutine
-from truesim.native.loops.values import Value
+from truesim.native.loops.values import Value, Variable
 from truesim.physics.routines.layout import BALL_JOINT, FREE_JOINT
 from truesim.physics.routines.vectors import add, cross_force, cross_motion, dot, multiply_inertia, scale
 
@@ -42,22 +44,11 @@ def _write_bias(k: TableRoutine) -> None:
         parent = t.body_parentid[b]
         velocity = [k.variable(x) for x in w.cvel.rows(parent, 6)]
         acceleration = [k.variable(x) for x in w.cacc.rows(parent, 6)]
-        first = t.body_jntadr[b]
-        with k.loop(first, first + t.body_jntnum[b]) as j:
-            kind, dof = t.jnt_type[j], t.jnt_dofadr[j]
-            start = k.variable(dof)
-            with k.when(kind.equals(FREE_JOINT)):
-                _add_axes(k, dof, 3, velocity)
-                start.set(dof + 3)
-            base = [x.get() for x in velocity]
-            is_ball = kind.equals(FREE_JOINT) | kind.equals(BALL_JOINT)
-            count = k.where(is_ball, k.index(3), k.index(1))
-            with k.loop(start.get(), start.get() + count) as d:  # all axes of a ball joint turn with the body before it
-                axis, v = w.cdof.rows(d, 6), w.qvel[d]
-                for place, x in zip(acceleration, scale(cross_motion(base, axis), v), strict=True):
-                    place.add(x)
-                for place, x in zip(velocity, scale(axis, v), strict=True):
-                    place.add(x)
+
+        def turn(d: Value, base: Sequence[Value], acceleration: Sequence[Variable] = tuple(acceleration)) -> None:
+            add_to(acceleration, scale(cross_motion(base, w.cdof.rows(d, 6)), w.qvel[d]))
+
+        move_along_joints(k, b, velocity, lambda d: w.qvel[d], turn)
         cvel, cacc = [x.get() for x in velocity], [x.get() for x in acceleration]
         w.cvel.put(b, cvel)
         w.cacc.put(b, cacc)
@@ -71,7 +62,36 @@ def _write_bias(k: TableRoutine) -> None:
         w.bias[d] = dot(w.cdof.rows(d, 6), w.cfrc.rows(t.dof_bodyid[d], 6))
 
 
-def _add_axes(k: TableRoutine, dof: Value, count: int, velocity: list) -> None:
-    for i in range(count):
-        for place, x in zip(velocity, scale(k.work.cdof.rows(dof + i, 6), k.work.qvel[dof + i]), strict=True):
-            place.add(x)
+def move_along_joints(
+    k: TableRoutine,
+    b: Value,
+    velocity: Sequence[Variable],
+    rate: Callable[[Value], Value],
+    turn: Callable[[Value, Sequence[Value]], None],
+) -> None:
+    """Add the axes of the joints of a body, times the rates of their degrees of freedom, to its velocity.
+
+    `turn(d, base)` sees every axis that turns, with the velocity of what it turns with: all axes of a ball joint turn
+    with the body before it; translations of a free joint do not turn.
+    """
+    t, w = k.table, k.work
+    first = t.body_jntadr[b]
+    with k.loop(first, first + t.body_jntnum[b]) as j:
+        kind, dof = t.jnt_type[j], t.jnt_dofadr[j]
+        start = k.variable(dof)
+        with k.when(kind.equals(FREE_JOINT)):
+            for i in range(3):
+                add_to(velocity, scale(w.cdof.rows(dof + i, 6), rate(dof + i)))
+            start.set(dof + 3)
+        base = [x.get() for x in velocity]
+        is_ball = kind.equals(FREE_JOINT) | kind.equals(BALL_JOINT)
+        count = k.where(is_ball, k.index(3), k.index(1))
+        with k.loop(start.get(), start.get() + count) as d:
+            turn(d, base)
+            add_to(velocity, scale(w.cdof.rows(d, 6), rate(d)))
+
+
+def add_to(places: Sequence[Variable], values: Sequence[Value]) -> None:
+    """Add to variables."""
+    for place, x in zip(places, values, strict=True):
+        place.add(x)

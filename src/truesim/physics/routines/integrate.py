@@ -4,7 +4,7 @@ from truesim.native.loops.functions import sincos
 from truesim.native.loops.layout import RoutineModule, TableRoutine
 from truesim.native.loops.values import LoopArray, Value
 from truesim.physics.routines.gyroscopic import restore_standalone_bodies, solve_standalone_bodies
-from truesim.physics.routines.layout import BALL_JOINT, FREE_JOINT, HINGE_JOINT, SLIDE_JOINT
+from truesim.physics.routines.layout import BALL_JOINT, FREE_JOINT, HINGE_JOINT, IMPLICIT, SLIDE_JOINT
 from truesim.physics.routines.vectors import add, cross, dot, multiply_quaternions, normalize, scale
 
 RUNGE_KUTTA_STAGES = ((0.5, 2.0), (0.5, 2.0), (1.0, 1.0))
@@ -23,15 +23,25 @@ def write_integrate(module: RoutineModule) -> None:
     with k.when(k.size("implicit_damping").differs(0)):
         with k.loop(0, k.size("nv")) as d:
             w.search[d] = w.Ma[d] - w.grad[d]  # smooth force plus constraint force: equal to M a only at convergence
-        k.call("damping")
-        solve_standalone_bodies(k)
-        k.call("factor_tree")
-        k.call("solve_tree")
-        restore_standalone_bodies(k)
+        solve_implicit(k)
     with k.loop(0, k.size("nv")) as d:
         w.qvel[d] = w.qvel[d] + h * w.search[d]
     _integrate_positions(k, w.qpos, w.qvel, h)
     k.returns()
+
+
+def solve_implicit(k: TableRoutine) -> None:
+    """Solve `(M + h D) search' = search`; the factors of `M + h D` stay in H."""
+    k.call("damping")
+    is_general = k.size("integrator").equals(IMPLICIT)
+    with k.when(is_general):
+        k.call("factor_general")
+        k.call("solve_general")
+    with k.when(~is_general):
+        solve_standalone_bodies(k)
+        k.call("factor_tree")
+        k.call("solve_tree")
+        restore_standalone_bodies(k)
 
 
 def write_stages(module: RoutineModule) -> None:

@@ -9,10 +9,17 @@ from truesim.native.loops.layout import RoutineModule
 from truesim.native.loops.library import RoutineLibrary, hash_sources
 from truesim.native.loops.values import Precision
 from truesim.physics.routines.adjoint import write_adjoint_batch
+from truesim.physics.routines.bias_derivative import write_bias_derivative
 from truesim.physics.routines.collision import write_collision
 from truesim.physics.routines.derivatives import write_forward_batch
 from truesim.physics.routines.equalities import write_equality_rows
-from truesim.physics.routines.factor import write_factor, write_fill, write_solve
+from truesim.physics.routines.factor import (
+    write_factor,
+    write_fill,
+    write_general_factor,
+    write_general_solve,
+    write_solve,
+)
 from truesim.physics.routines.forces import write_damping, write_forces
 from truesim.physics.routines.inertia import write_inertia
 from truesim.physics.routines.integrate import write_integrate
@@ -29,6 +36,7 @@ _WRITERS = (
     write_kinematics,
     write_inertia,
     write_forces,
+    write_bias_derivative,
     write_damping,
     write_collision,
     write_contact_rows,
@@ -36,6 +44,8 @@ _WRITERS = (
     write_equality_rows,
     write_factor,
     write_solve,
+    write_general_factor,
+    write_general_solve,
     write_fill,
     write_evaluate,
     write_newton,

@@ -63,6 +63,10 @@ INERTIAL = ("body_mass", "body_ipos", "body_pos", "body_quat", "body_inertia", "
 """Arrays on which inverse weights depend."""
 
 
+MOVING_BODIES = slice(1, None)
+"""Rows of bodies without the world."""
+
+
 class CompiledValues:
     """Copy of a compiled model into which changed values are written."""
 
@@ -70,13 +74,13 @@ class CompiledValues:
         self.model = copy.copy(compiled)
         self.changed: set[str] = set()
 
-    def write(self, name: str, value: Any, first: int = 0) -> None:
-        """Write an array from row `first` on, if it differs; traced values are left as in the file."""
+    def write(self, name: str, value: Any, rows: Any = slice(None)) -> None:
+        """Write rows of an array, if they differ; traced values are left as in the file."""
         if is_traced(value):
             return
         array, value = getattr(self.model, name), np.asarray(value, float)
-        if not np.array_equal(array[first:], value):
-            array[first:] = value
+        if not np.array_equal(array[rows], value):
+            array[rows] = value
             self.changed.add(name)
 
 
@@ -86,9 +90,9 @@ def compiled_values(model: Model, timestep: Any, contact: MujocoContact) -> mujo
     values = CompiledValues(model.source.compiled)
     m, dofs = values.model, joint_of_dof(model)
     for name, field in BODY_FIELDS.items():
-        values.write(name, getattr(model.bodies, field), 1)
+        values.write(name, getattr(model.bodies, field), MOVING_BODIES)
     if not is_traced(model.bodies.orientation):
-        values.write("body_quat", _unit(model.bodies.orientation), 1)
+        values.write("body_quat", _unit(model.bodies.orientation), MOVING_BODIES)
     if not is_traced(model.bodies.inertia):
         _write_inertias(values, model)
     for name, field in JOINT_FIELDS.items():
@@ -102,9 +106,11 @@ def compiled_values(model: Model, timestep: Any, contact: MujocoContact) -> mujo
             for array, own in ((m.qpos0, model.joints.ref), (m.qpos_spring, model.joints.springref)):
                 if not is_traced(own):
                     array[link.q_start] = own[link.joint]
-    for group, fields in ((model.geoms, GEOM_FIELDS), (model.contacts, PAIR_FIELDS), (model.tendons, TENDON_FIELDS)):
+    for group, fields in ((model.geoms, GEOM_FIELDS), (model.contacts, PAIR_FIELDS)):
         for name, field in fields.items():
             values.write(name, getattr(group, field))
+    for name, field in TENDON_FIELDS.items():
+        values.write(name, getattr(model.tendons, field), list(model.source.rows.tendons))
     if not is_traced(model.geoms.orientation):
         values.write("geom_quat", _unit(model.geoms.orientation))
     _write_actuators(values, model)
@@ -151,14 +157,15 @@ def _write_inertias(values: CompiledValues, model: Model) -> None:
 
 
 def _write_actuators(values: CompiledValues, model: Model) -> None:
-    m, actuators = values.model, model.actuators
-    affine_gain, affine_bias = (t == 1 for t in (m.actuator_gaintype, m.actuator_biastype))
+    assert model.source is not None, "the caller checks"
+    m, actuators, rows = values.model, model.actuators, np.array(model.source.rows.actuators, dtype=int)
+    affine_gain, affine_bias = (t[rows] == 1 for t in (m.actuator_gaintype, m.actuator_biastype))
     if not is_traced(actuators.gain):
-        m.actuator_gainprm[:, 0] = actuators.gain
+        m.actuator_gainprm[rows, 0] = actuators.gain
     if not is_traced(actuators.gain_slope):
-        m.actuator_gainprm[affine_gain, 1:3] = np.asarray(actuators.gain_slope)[affine_gain]
+        m.actuator_gainprm[rows[affine_gain], 1:3] = np.asarray(actuators.gain_slope)[affine_gain]
     if not is_traced(actuators.bias):
-        m.actuator_biasprm[affine_bias, :3] = np.asarray(actuators.bias)[affine_bias]
-    values.write("actuator_gear", actuators.gear)
-    values.write("actuator_ctrlrange", actuators.control_range)
-    values.write("actuator_forcerange", actuators.force_range)
+        m.actuator_biasprm[rows[affine_bias], :3] = np.asarray(actuators.bias)[affine_bias]
+    values.write("actuator_gear", actuators.gear, rows)
+    values.write("actuator_ctrlrange", actuators.control_range, rows)
+    values.write("actuator_forcerange", actuators.force_range, rows)

@@ -7,6 +7,9 @@ import numpy as np
 from truesim.physics.routines.layout import BALL_JOINT, FREE_JOINT
 from truesim.physics.routines.tables import StepTables
 
+_SMALL_ANGLE = 1e-4
+"""Angle below which series replace quotients that lose digits [rad]."""
+
 
 @dataclass(frozen=True)
 class Displacements:
@@ -89,14 +92,25 @@ def _turned_basis(q: np.ndarray) -> np.ndarray:
 
 def _exponential(phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Transposed rotation matrix of a rotation vector, and the right Jacobian of the exponential."""
-    angle = np.linalg.norm(phi, axis=1)[:, None, None]
-    small = angle < 1e-4
-    safe = np.where(small, 1.0, angle)
-    sine = np.where(small, 1 - angle**2 / 6, np.sin(safe) / safe)
-    cosine = np.where(small, 0.5 - angle**2 / 24, (1 - np.cos(safe)) / safe**2)
-    third = np.where(small, 1 / 6 - angle**2 / 120, (safe - np.sin(safe)) / safe**3)
-    x, y, z = phi.T
-    o = np.zeros_like(x)
-    K = np.stack([np.stack(r, axis=-1) for r in ([o, -z, y], [z, o, -x], [-y, x, o])], axis=-2)
-    unit, squared = np.eye(3, dtype=phi.dtype), K @ K
-    return unit - sine * K + cosine * squared, unit - cosine * K + third * squared
+    squared = (phi * phi).sum(axis=1)
+    angle = np.sqrt(squared)
+    safe = np.maximum(angle, _SMALL_ANGLE)
+    sine, cosine = np.sin(safe) / safe, (1 - np.cos(safe)) / safe**2
+    third = (1 - sine) / safe**2
+    if angle.min(initial=1.0) < _SMALL_ANGLE:
+        small = angle < _SMALL_ANGLE
+        sine = np.where(small, 1 - squared / 6, sine)
+        cosine = np.where(small, 0.5 - squared / 24, cosine)
+        third = np.where(small, 1 / 6 - squared / 120, third)
+    K, unit = crossing(phi), np.eye(3, dtype=phi.dtype)
+    K2 = K @ K
+    sine, cosine, third = (x[:, None, None] for x in (sine, cosine, third))
+    return unit - sine * K + cosine * K2, unit - cosine * K + third * K2
+
+
+def crossing(x: np.ndarray) -> np.ndarray:
+    """Matrices X with `X y = x cross y`."""
+    found = np.zeros((len(x), 3, 3), x.dtype)
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        found[:, j, k], found[:, k, j] = -x[:, i], x[:, i]
+    return found

@@ -8,7 +8,7 @@ import numpy as np
 
 from truesim.physics.routines.engine import Engine
 from truesim.physics.routines.integrate import RUNGE_KUTTA_STAGES
-from truesim.physics.simulation.displacements import Displacements
+from truesim.physics.simulation.displacements import Displacements, crossing
 
 STAGE_WEIGHTS = (1 / 6, *(weight / 6 for _, weight in RUNGE_KUTTA_STAGES))
 """Weight of each stage in the step."""
@@ -129,20 +129,12 @@ def _rate(space: Displacements, turn: np.ndarray, v: np.ndarray) -> tuple[np.nda
     by_velocity, by_turn = [], []
     for _, at in space.quaternions:
         d, w = turn[:, at], v[:, at]
-        D, W = _crossing(d), _crossing(w)
+        D, W = crossing(d), crossing(w)
         once = np.cross(d, w)
         rate[:, at] = w + once / 2 + np.cross(d, once) / 12
         by_velocity.append((at, np.eye(3) + D / 2 + D @ D / 12))
-        by_turn.append((at, -W / 2 - (_crossing(once) + D @ W) / 12))
+        by_turn.append((at, -W / 2 - (crossing(once) + D @ W) / 12))
     return rate, by_velocity, by_turn
-
-
-def _crossing(x: np.ndarray) -> np.ndarray:
-    """Matrices X with `X y = x cross y`."""
-    found = np.zeros((len(x), 3, 3), x.dtype)
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        found[:, j, k], found[:, k, j] = -x[:, i], x[:, i]
-    return found
 
 
 def _applied(blocks: Blocks, x: np.ndarray) -> np.ndarray:

@@ -6,9 +6,8 @@ scalar, which JAX differentiates and `native` compiles once for a robot and a nu
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,7 +23,7 @@ from truesim.physics.routines.adjoint import ADJOINT_SLOT_NUMBERS, SlotNumber
 from truesim.physics.routines.engine import Engine
 from truesim.physics.simulation.compiled_values import BODY_FIELDS, DOF_FIELDS, JOINT_FIELDS, TENDON_FIELDS
 from truesim.physics.simulation.equation_of_motion import Constants, EquationOfMotion
-from truesim.physics.simulation.integrators import ImplicitFast
+from truesim.physics.simulation.integrators import Implicit, ImplicitFast
 from truesim.physics.simulation.integrators.implicit import standalone_free_links
 from truesim.physics.simulation.simulator import Simulator
 
@@ -35,7 +34,7 @@ WITHOUT_DERIVATIVE = ("timestep", "geom_pos", "geom_quat", "wrap_coef", "tendon_
 Tables = Mapping[str, Any]
 
 
-class StepNumbers(eqx.Module):
+class StepNumbers(NamedTuple):
     """Numbers of one step that the kernel holds fixed."""
 
     solved: Float[Array, " nv"]
@@ -119,11 +118,13 @@ def adjoint_scalar(
 def _damped(simulator: Simulator, equation: EquationOfMotion, state: tuple, b: Array, y: Array) -> Array:
     """`y' D b` of the integrator."""
     model, (q, v) = simulator.model, state
-    if not isinstance(simulator.integrator, ImplicitFast):
+    if not isinstance(simulator.integrator, Implicit | ImplicitFast):
         damping = per_dof(model, model.joints.damping)
         return y @ (damping * b) if getattr(simulator.integrator, "implicit_damping", False) else jnp.zeros(())
     D = equation.damping(q, v)
     total = y @ (D * b if D.ndim == 1 else D @ b)
+    if isinstance(simulator.integrator, Implicit):
+        return total + y @ jax.jvp(lambda v: bias_forces(model, q, v), (v,), (b,))[1]
     for link in standalone_free_links(model):
         own = jnp.zeros_like(b).at[link.v].set(b[link.v])
         total = total + y[link.v] @ jax.jvp(lambda v: bias_forces(model, q, v), (v,), (own,))[1][link.v]

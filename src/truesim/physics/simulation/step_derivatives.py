@@ -24,7 +24,7 @@ from truesim.physics.simulation.step_adjoint import (
     slot_columns,
 )
 
-FEWEST_SLOTS = 8
+FEWEST_SLOTS = 4
 """Contact slots of the smallest kernel, others have twice as many; larger compiles fewer kernels, with idle slots."""
 ROWS_AT_ONCE = 4096
 """Rows of step Jacobians that one call of the kernel computes; larger leaves the processor's cache."""
@@ -123,22 +123,30 @@ class StepDerivatives:
             states, np.broadcast_to(_column(h)[..., None] * unit, (batch, nv, nv)), threads, tables
         )
         rows = self._kernel_results(states, found, tables, moving, threads, directions)
-        by_q, by_v, by_u = (x.reshape(batch, nv, -1) for x in (rows.displacement, rows.velocity, rows.control))
-        by_v = by_v + unit
-        turns = self.space.after_turn(h * after)
+        turns, column = self.space.after_turn(h * after), _column(h)[..., None]
 
-        def stack(rows: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
-            """Rows of the displacement after the step above those of the velocity."""
-            above = _column(h)[..., None] * rows
+        def stack(*parts: np.ndarray) -> np.ndarray:
+            """Rows of the velocity, part beside part, below those of the displacement after the step."""
+            widths = [x.size // (batch * nv) for x in parts]
+            found = np.empty((batch, 2 * nv, sum(widths)), self.engine.dtype)
+            above, below, first = found[:, :nv], found[:, nv:], 0
+            for x, width in zip(parts, widths, strict=True):
+                below[..., first : first + width] = x.reshape(batch, nv, width)
+                first += width
+            if len(parts) > 1:  # the velocity after the step by the one before it
+                found.reshape(batch, -1)[:, nv * (2 * nv + 1) :: 2 * nv + 1] += 1.0
+            np.multiply(below, column, out=above)
             for at, _, by_turn in turns:
                 above[:, at] = by_turn @ above[:, at]
-            return np.concatenate([above if start is None else above + start, rows], axis=1)
+            return found
 
-        start = np.tile(unit, (batch, 1, 1))
+        A = stack(rows.displacement, rows.velocity)
+        kept = np.ones(nv, self.engine.dtype)
         for at, by_start, _ in turns:
-            start[:, at, at] = by_start
-        A = np.concatenate([stack(by_q, start), stack(by_v)], axis=2)
-        return A, stack(by_u), {name: stack(x.reshape(batch, nv, -1)) for name, x in rows.tables.items()}
+            A[:, at, at] += by_start
+            kept[at] = 0.0
+        A.reshape(batch, -1)[:, : 2 * nv * nv : 2 * nv + 1] += kept
+        return A, stack(rows.control), {name: stack(x) for name, x in rows.tables.items()}
 
     @property
     def _has_stages(self) -> bool:

@@ -16,7 +16,7 @@ from truesim.physics.routines.engine import Engine, Rollout
 from truesim.physics.routines.from_mujoco import from_mujoco
 from truesim.physics.routines.layout import HINGE_JOINT, SLIDE_JOINT
 from truesim.physics.simulation.compiled_values import compiled_values
-from truesim.physics.simulation.integrators import ImplicitFast, RungeKutta4, SemiImplicitEuler
+from truesim.physics.simulation.integrators import Implicit, ImplicitFast, RungeKutta4, SemiImplicitEuler
 from truesim.physics.simulation.joint_models import MujocoJointModel
 from truesim.physics.simulation.simulator import Simulator
 from truesim.physics.simulation.table_parameters import traced_fixed_field
@@ -77,27 +77,25 @@ def _structural_reason(simulator: Simulator) -> str | None:
         return "the joint model is not the file's"
     same = {
         "Euler": SemiImplicitEuler(model.defaults.implicit_damping),
+        "implicit": Implicit(),
         "implicitfast": ImplicitFast(),
         "RK4": RungeKutta4(),
     }
     if simulator.integrator != same.get(model.defaults.integrator):
-        return "the integrator is not the file's, or is not Euler, implicitfast or RK4"
+        return "the integrator is not the file's, or is not Euler, implicit, implicitfast or RK4"
     if any(kind != AFFINE for kind in model.actuators.models) or np.any(model.actuators.offset):
         return "an actuator has a model or an offset that MuJoCo does not have"
     if np.any(model.joints.stiction) or np.any(model.joints.load_friction):
         return "a joint has stiction, or friction under load"
-    if model.nu != model.source.compiled.nu:
-        return "some actuators of the file are not simulated"
-    if len(model.tendons.names) != model.source.compiled.ntendon:
-        return "the file has spatial tendons"
     return None
 
 
 def _make(simulator: Simulator) -> Engine | str:
     contact = simulator.contact
     assert isinstance(contact, MujocoContact), "the caller checks"
-    model = simulator.model
-    if not np.array_equal(model.geoms.size, model.source.compiled.geom_size):  # type: ignore[union-attr]
+    model, source = simulator.model, simulator.model.source
+    assert source is not None, "the caller checks"
+    if not np.array_equal(model.geoms.size, source.compiled.geom_size):
         return "sizes of geoms differ from the file's"
     compiled = compiled_values(model, simulator.timestep, contact)
     for traced, array in (
@@ -110,7 +108,7 @@ def _make(simulator: Simulator) -> Engine | str:
     if is_traced(model.joints.stiffness):
         compiled.jnt_stiffness[~np.isin(compiled.jnt_type, SPRUNG_JOINTS)] = 0.0
     try:
-        return Engine(from_mujoco(compiled), compiled, dtype=jax.dtypes.canonicalize_dtype(float))
+        return Engine(from_mujoco(compiled, source.rows), compiled, dtype=jax.dtypes.canonicalize_dtype(float))
     except TruesimError as error:
         return str(error)
 
