@@ -196,11 +196,11 @@ def add_loads(model: Model, loaded: Reduced, terms: Terms, weight: float) -> Ter
 
 def _own_equations(system: ArmSystem, found: Regressed, j: int) -> Float[np.ndarray, "blocks terms_and_torque _"]:
     """Gram matrices of a joint's own terms and of the torque that the inertial parameters leave."""
-    base = system.prior.size
+    base = system.shared
     width = system.reduced.gram.shape[-1]
     left = np.zeros((width, len(TERMS) + 1))
     left[base:-1, :-1] = np.eye(len(TERMS))
-    left[:base, -1] = -found.theta.ravel()
+    left[:base, -1] = -found.x[:base]
     left[-1, -1] = 1.0
     return np.einsum("ik,bij,jl->bkl", left, system.reduced.gram[:, j], left)
 
@@ -245,11 +245,16 @@ def stribeck_speed(terms: Terms, j: int) -> float | None:
 
 def correlation_times(model: Model, samples: JointSamples, found: Regressed) -> Float[np.ndarray, " joints"]:
     """Integrated autocorrelation of the residual of each joint, in samples, at least one."""
+    return np.array([_integrated(r, samples.part) for r in residuals(model, samples, found).T])
+
+
+def residuals(model: Model, samples: JointSamples, found: Regressed) -> Float[np.ndarray, "samples joints"]:
+    """Residual of each joint, the estimate minus the torque; NaN where the joint rests [N m or N]."""
     residual = np.full((len(samples), model.nv), np.nan)
     maps = [found.system.selection(j) @ np.append(found.x, -1.0) for j in range(model.nv)]
     for at, j, rows in equations(model, samples, found.theta):
         residual[at, j] = rows @ maps[j]
-    return np.array([_integrated(r, samples.part) for r in residual.T])
+    return residual
 
 
 def _integrated(r: Float[np.ndarray, " samples"], part: Int[np.ndarray, " samples"]) -> float:
