@@ -210,13 +210,14 @@ def _validated(grams: np.ndarray, terms: Sequence[int]) -> float:
     total = 0.0
     for block in range(len(grams)):
         rest = grams.sum(axis=0) - grams[block]
-        y = np.append(_least_squares(rest, terms), -1.0)
+        y = np.append(least_squares(rest, terms), -1.0)
         at = np.ix_([*terms, -1], [*terms, -1])
         total += float(y @ grams[block][at] @ y)
     return max(total, 0.0)
 
 
-def _least_squares(gram: np.ndarray, terms: Sequence[int]) -> Float[np.ndarray, " terms"]:
+def least_squares(gram: np.ndarray, terms: Sequence[int]) -> Float[np.ndarray, " terms"]:
+    """Least squares on a Gram matrix whose last column is the right side."""
     matrix, right = gram[np.ix_(terms, terms)], gram[list(terms), -1]
     scale = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
     scaled = matrix * np.outer(scale, scale) + 1e-9 * np.eye(len(scale))
@@ -226,7 +227,7 @@ def _least_squares(gram: np.ndarray, terms: Sequence[int]) -> Float[np.ndarray, 
 def _plausible(grams: np.ndarray, own: Sequence[int], term: int) -> bool:
     """True if a term has a possible value: friction stays positive, and the joint is loaded."""
     total = grams.sum(axis=0)
-    values = dict(zip([*own, term], _least_squares(total, [*own, term]), strict=True))
+    values = dict(zip([*own, term], least_squares(total, [*own, term]), strict=True))
     if term == LOAD_TERM:
         load = np.sqrt(total[LOAD_TERM, LOAD_TERM] / max(total[FRICTION_TERM, FRICTION_TERM], 1e-300))
         return bool(0 < values[LOAD_TERM] < MAX_LOAD_FRICTION and load > LOAD_SHARE * abs(values[FRICTION_TERM]))

@@ -13,10 +13,10 @@ import numpy as np
 
 from truesim.core.typing import Float, Int
 from truesim.files.logs import Log
-from truesim.identification.regression.choose import fold, residuals
+from truesim.identification.regression.choose import fold, least_squares, residuals
 from truesim.identification.regression.equations import reduce
 from truesim.identification.regression.errors import BAND, joint_names
-from truesim.identification.regression.estimate import ArmSystem, basic_terms, regress
+from truesim.identification.regression.estimate import BASIC_TERMS, ArmSystem, basic_terms, regress
 from truesim.identification.regression.signals import REST_SPEED, JointSamples, band_limited
 from truesim.physics.model.kinds import HINGE
 from truesim.physics.model.model import Model
@@ -88,13 +88,19 @@ def _left(
         return np.inf
     w, dw = (x[rows, pair.first] + pair.sign * x[rows, pair.second] for x in (samples.v, samples.a))
     motor = np.stack([dw, w, np.tanh(w / REST_SPEED[False])], axis=1)
-    own = [_own(samples, rows, j) for j in both]
-    none = np.zeros_like(own[0])
-    A = np.concatenate([np.hstack([motor, own[0], none]), np.hstack([pair.sign * motor, none, own[1]])])
-    r = residual[rows][:, both] / np.sqrt(np.mean(residual[rows][:, both] ** 2, axis=0))
-    b, part = r.T.ravel(), np.tile(folds[rows], 2)
-    with_motor, without = (_validated(A[:, first:], b, part) for first in (0, motor.shape[1]))
-    damping, friction = _solve(A, b)[1:3]
+    none = np.zeros((len(w), len(BASIC_TERMS) + 1))
+    size = motor.shape[1] + 2 * none.shape[1] + 1
+    grams = np.zeros((int(folds.max()) + 1, 2, size, size))
+    for k, (j, sign) in enumerate(zip(both, (1.0, pair.sign), strict=True)):
+        r, own = residual[rows, j], [none, none]
+        own[k] = _own(samples, rows, j)
+        A = np.column_stack([sign * motor, *own, r]) / np.sqrt(np.mean(r**2))
+        for fold_of in np.unique(folds[rows]):
+            part = A[folds[rows] == fold_of]
+            grams[fold_of, k] = part.T @ part
+    columns = list(range(size - 1))
+    with_motor, without = (_validated(grams, columns[first:]) for first in (0, motor.shape[1]))
+    damping, friction = least_squares(grams.sum(axis=(0, 1)), columns)[1:3]
     if friction < 0 or damping * np.abs(w).mean() + friction <= 0:
         return np.inf
     return float(np.max(with_motor / np.maximum(without, 1e-300)))
@@ -105,16 +111,10 @@ def _own(samples: JointSamples, rows: np.ndarray, j: int) -> Float[np.ndarray, "
     return np.stack([samples.a[rows, j], v, samples.direction[rows, j], np.ones_like(v)], axis=1)
 
 
-def _validated(A: np.ndarray, b: np.ndarray, part: np.ndarray) -> Float[np.ndarray, "2"]:
-    """Squared residuals of both joints in parts that were not fitted to."""
-    total = np.zeros(2)
-    for k in np.unique(part):
-        own = part == k
-        left = b[own] - A[own] @ _solve(A[~own], b[~own])
-        total += np.square(left).reshape(2, -1).sum(axis=1)
+def _validated(grams: Float[np.ndarray, "folds 2 n n"], columns: Sequence[int]) -> Float[np.ndarray, "2"]:
+    """Squared residuals of both joints in folds that were not fitted to."""
+    total, at = np.zeros(2), [*columns, grams.shape[-1] - 1]
+    for own in grams:
+        y = np.append(least_squares((grams.sum(axis=0) - own).sum(axis=0), columns), -1.0)
+        total += np.einsum("i,jik,k->j", y, own[:, at][:, :, at], y)
     return total
-
-
-def _solve(A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    scale = np.linalg.norm(A, axis=0) + 1e-12
-    return np.linalg.lstsq(A / scale, b, rcond=1e-6)[0] / scale

@@ -102,8 +102,7 @@ def equations(
 ) -> Iterator[tuple[Int[np.ndarray, " rows"], int, Float[np.ndarray, "rows columns"]]]:
     """Samples, joint and rows of the equations, joint by joint and chunk by chunk; rows at rest are left out."""
     arm, rest, C = arm or ArmBodies.of(model), rest_speeds(model), coupling_matrix(model)
-    with jax.enable_x64(True):
-        file = np.asarray(inertial_parameters(model))
+    file = np.asarray(inertial_parameters(model))
     for first in range(0, len(samples), CHUNK):
         at = np.arange(first, min(first + CHUNK, len(samples)))
         q, v, a, torque = (x[at] for x in (samples.q, samples.v, samples.a, samples.torque))

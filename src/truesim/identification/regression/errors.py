@@ -106,8 +106,8 @@ def rigid_torques(
 ) -> Float[np.ndarray, "samples joints"]:
     """Torques that move the bodies: inertia, Coriolis and gravity forces [N m or N]."""
     out = np.empty(q.shape)
+    theta = np.asarray(inertial_parameters(model))
     with jax.enable_x64(True):
-        theta = np.asarray(inertial_parameters(model))
         for first in range(0, len(q), CHUNK):
             at = slice(first, first + CHUNK)
             out[at] = regressors(model, q[at], v[at], a[at]) @ theta.ravel()

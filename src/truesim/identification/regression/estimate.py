@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 
-import jax
 import numpy as np
 
 from truesim.core.typing import Bool, Float, Int
@@ -45,8 +44,7 @@ class ArmSystem:
     @classmethod
     def of(cls, model: Model, reduced: Reduced, terms: Terms) -> "ArmSystem":
         """System of a robot, with the prior at its file."""
-        with jax.enable_x64(True):
-            file = np.asarray(inertial_parameters(model))[list(ArmBodies.of(model).free)]
+        file = np.asarray(inertial_parameters(model))[list(ArmBodies.of(model).free)]
         return cls(reduced, physical_prior(file), terms)
 
     @functools.cached_property
