@@ -18,6 +18,7 @@ from truesim.identification.problem.fitted import coordinates_of, fitted_model
 from truesim.identification.problem.problem import Problem
 from truesim.identification.regression.arm import ArmEstimate, estimate_of
 from truesim.identification.regression.choose import Chosen, choose
+from truesim.identification.regression.couplings import add_couplings
 from truesim.identification.regression.errors import BAND, TorqueError, torque_errors
 from truesim.identification.regression.signals import band_limited
 from truesim.identification.solve.levenberg_marquardt import Ending
@@ -26,6 +27,7 @@ from truesim.identification.solve.normal_equations import ResidualWeights
 from truesim.identification.solve.solution import Solution
 from truesim.physics.model import paths
 from truesim.physics.model.model import Model
+from truesim.physics.model.tendons import couplings
 
 CHOSEN_FRICTION, BASIC_FRICTION, ROBOT_FILE = "chosen friction", "basic friction", "robot file"
 SOME_FRICTION = "chosen friction at some joints"
@@ -52,6 +54,8 @@ class ArmRegression:
     chosen: Chosen
     candidates: Mapping[str, ArmEstimate]
     """Estimates by name, the richest first."""
+    added: tuple[str, ...] = ()
+    """Motors that turn with two joints which the robot file does not have."""
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -104,6 +108,7 @@ def regress_arm(model: Model, logs: Sequence[Log]) -> ArmRegression:
             f"The logs have {count} samples in a band of {BAND:g} Hz; a regression of torques needs "
             f"{MIN_TORQUE_SAMPLES}: add logs."
         )
+    known, model = couplings(model), add_couplings(model, logs)
     chosen = choose(model, logs)
     found = {CHOSEN_FRICTION: estimate_of(model, chosen, chosen.best)}
     if chosen.best is not chosen.basic:
@@ -111,7 +116,8 @@ def regress_arm(model: Model, logs: Sequence[Log]) -> ArmRegression:
     for path, value in found[CHOSEN_FRICTION].values.items():
         if path.endswith(STRIBECK_FIELD):
             model = paths.write(model, path, value)
-    return ArmRegression(model, chosen, {name: without_speeds(estimate) for name, estimate in found.items()})
+    added = tuple(name for name in couplings(model) if name not in known)
+    return ArmRegression(model, chosen, {name: without_speeds(estimate) for name, estimate in found.items()}, added)
 
 
 def without_speeds(estimate: ArmEstimate) -> ArmEstimate:
@@ -278,6 +284,8 @@ def _assess(
     band, tested = regression.chosen.samples.band, torque.get(Part.HELD_OUT, torque.get(Part.TRAIN, {}))
     typical = float(np.mean([e.relative for e in tested.values()])) if tested else np.nan
     notes = [Diagnostic(Code.REGRESSION, (winner,), typical, band)]
+    motors = couplings(regression.model)
+    notes += [Diagnostic(Code.COUPLED_MOTOR, (name, " and ".join(motors[name]))) for name in regression.added]
     fitted = [p for part in (Part.TRAIN, Part.HELD_OUT) for p in parts.get(part, ())]
     if not all(np.isfinite(p.residual[p.valid]).all() for p in fitted):
         return Status.DIVERGED, (Diagnostic(Code.NOT_FINITE), *notes)

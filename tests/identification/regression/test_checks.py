@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from tests.identification.regression.arms import EFFORT, changed, load_arm, prepared, record, true_arm
+from truesim.identification.regression import gains
 from truesim.identification.regression.checks import check_torques
+from truesim.identification.regression.equations import reduce
+from truesim.identification.regression.estimate import ArmSystem, basic_terms, regress
 from truesim.identification.regression.gains import doubted_gain
 from truesim.identification.regression.limits import lift_effort_limits
 from truesim.identification.regression.signals import band_limited
+from truesim.physics.model import paths
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +62,32 @@ def test_a_wrong_encoder_zero_is_named(arm):
     found = subjects(model, changed(log, qpos__j2=lambda q: q + np.pi / 2))
     assert [s for s, m in found if "zero" in m] == ["j2"]
     assert any("-90 degrees" in m for _, m in found)
+
+
+def test_the_sign_of_a_small_load_does_not_count(arm):
+    model, _ = arm
+    true = true_arm(model)
+    path = "bodies/link5.com"
+    inverted = paths.write(true, path, -np.asarray(paths.read(true, path)))
+    assert subjects(model, record(inverted)) == []
+
+
+def test_bounds_do_not_change_the_doubted_joint(arm):
+    model, log = arm
+    half = changed(log, ctrl__j1=lambda x: x / 2)
+    samples = band_limited(model, prepared(model, half), 6.0).at_most(300)
+    system = ArmSystem.of(model, reduce(model, samples, np.zeros(len(samples), int)), basic_terms(model.nv))
+    found = regress(system, np.arange(1), gains.GAIN_WEIGHT)
+    joints = np.arange(model.nv)
+    every = {
+        (j, k): gains.Trial.of(found, np.where(joints == j, k, 1.0)) for j in joints for k in gains.TRIED_GAINS[::4]
+    }
+    assert all(trial.bound <= trial.cost() for trial in every.values())
+    best = min(
+        (gains.Trial.of(found, np.where(joints == j, k, 1.0)).cost(), j) for j in joints for k in gains.TRIED_GAINS
+    )
+    joint, _, cost = gains.best_trial(found, np.inf)
+    assert (cost, joint) == pytest.approx(best)
 
 
 def test_a_joint_at_rest_and_a_one_way_joint_are_named(arm):

@@ -11,6 +11,7 @@ from truesim.core.errors import TruesimError
 from truesim.physics.model import paths
 from truesim.physics.model.actuator_models import with_actuator_model
 from truesim.physics.model.model import Model
+from truesim.physics.model.tendons import couplings, with_coupling
 
 FILE_ROUNDING = 1e-12
 """Difference, relative to the largest entry of a vector, up to which a value counts as unchanged by a file."""
@@ -76,6 +77,13 @@ def with_actuator_models(base: Model, model: Model) -> Model:
             i = base.actuator(name)
             same = base.driven(i) == model.driven(k)
             base = with_actuator_model(base, name, kind) if same and kind != base.actuators.models[i] else base
+    return base
+
+
+def with_couplings(base: Model, model: Model) -> Model:
+    """Base with the model's motors that turn with several joints, where it has these joints."""
+    for name, joints in couplings(model).items():
+        base = with_coupling(base, name, joints) if set(joints) <= set(base.joints.names) else base
     return base
 
 

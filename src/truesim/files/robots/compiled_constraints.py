@@ -109,6 +109,7 @@ def compiled_tendons(m: mujoco.MjModel) -> Tendons:
         names=tuple(names[i] for i in kept),
         limited=tuple(bool(m.tendon_limited[i]) for i in kept),
         force_limited=tuple(bool(m.tendon_actfrclimited[i]) for i in kept),
+        coupled=tuple(bool(m.tendon_armature[i] > 0) for i in kept),
     )
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from truesim.files.robots.findings import Collector
 from truesim.files.robots.messages import collect_warnings, errors_as_sentences
 from truesim.files.robots.urdf import build, compile_readable
@@ -11,7 +13,10 @@ from truesim.files.robots.xml_edit import Editor, parse
 from truesim.physics.model import paths
 from truesim.physics.model.model import Model
 from truesim.physics.model.source import Finding
+from truesim.physics.model.tendons import couplings
 
+COUPLED_VALUES = ("armature", "damping", "frictionloss")
+"""Values of a motor that turns with several joints."""
 MIN_EXPORTED_INERTIA = 1e-9
 """Mass [kg] and inertia [kg m^2] of a massless link in MJCF, in which moving bodies must have mass."""
 
@@ -28,6 +33,12 @@ def export_mjcf(model: Model) -> tuple[str, tuple[Finding, ...]]:
         body = built.spec.body(name)
         body.mass = max(float(mass), MIN_EXPORTED_INERTIA)
         body.inertia = [max(float(sum(inertia[:3])) / 3, MIN_EXPORTED_INERTIA)] * 3
+    for name, joints in couplings(model).items():
+        own = model.tendons.names.index(name)
+        values = {field: float(np.asarray(getattr(model.tendons, field))[own]) for field in COUPLED_VALUES}
+        tendon = built.spec.add_tendon(name=name, **values)
+        for joint, coefficient in joints.items():
+            tendon.wrap_joint(joint, coefficient)
     with collect_warnings([]), errors_as_sentences(source.path):
         built.spec.compiler.saveinertial = True
         compile_readable(built.spec, Collector())
@@ -55,4 +66,5 @@ def kept_by_urdf(model: Model, exported: Model, path: paths.Path) -> bool:
     if path.group == "actuators":
         name = model.actuators.names[path.index or 0]
         return model.driven(model.actuator(name)) == exported.driven(exported.actuator(name))
-    return path.group in (None, "sensors") or (path.group == "joints" and path.field not in ("position", "axis"))
+    by_joint = path.group == "joints" and path.field not in ("position", "axis")
+    return by_joint or path.group in (None, "sensors", "tendons")

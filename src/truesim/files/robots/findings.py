@@ -137,8 +137,6 @@ def _constraints(m: mujoco.MjModel) -> Findings:
         if i not in fixed:
             yield subject, "spatial tendon with its springs, limits and friction"
             continue
-        if m.tendon_armature[i]:
-            yield subject, "armature of the tendon"
         if np.any(m.tendon_stiffnesspoly[i]) or np.any(m.tendon_dampingpoly[i]) or m.tendon_plasticadr[i] >= 0:
             yield subject, "nonlinear stiffness or damping; the linear part is simulated"
         if m.tendon_limited[i] or m.tendon_frictionloss[i]:

@@ -14,6 +14,7 @@ from truesim.files.robots.changes import (
     differing,
     undo_rounding,
     with_actuator_models,
+    with_couplings,
     with_values,
 )
 from truesim.files.robots.documents import MARK, rename_included, split
@@ -119,7 +120,7 @@ def _into_other_format(model: Model, path: Path) -> tuple[str, SidecarValues, tu
 def _beside(model: Model, base: Model, left: list[paths.Path]) -> SidecarValues:
     """Values for the sidecar: the base's actuator models, and the model's values at these paths."""
     values = {str(at): np.asarray(paths.read(model, at), dtype=float).tolist() for at in left}
-    return {**sidecar.actuator_models(base), **values}
+    return {**sidecar.actuator_models(base), **sidecar.coupled_motors(base), **values}
 
 
 def _write_into(text: str, source: Source, start: Model, model: Model) -> tuple[str, list[paths.Path]]:
@@ -168,8 +169,9 @@ def _edit(text: str, source: Source, base: Model, model: Model, changed: list[pa
 
 
 def _read(text: str, source: Source, model: Model) -> Model:
-    """Model of a text, with the actuator models of `model`, which no text can hold."""
-    return with_actuator_models(loads(text, path=source.path, floating_base=source.floating_base), model)
+    """Model of a text, with the actuator models and coupled motors of `model`, which not every text can hold."""
+    read = loads(text, path=source.path, floating_base=source.floating_base)
+    return with_couplings(with_actuator_models(read, model), model)
 
 
 def _in_sidecar(beside: SidecarValues) -> tuple[Finding, ...]:

@@ -12,6 +12,7 @@ from truesim.physics.model import paths
 from truesim.physics.model.actuator_models import with_actuator_model
 from truesim.physics.model.actuators import AFFINE
 from truesim.physics.model.model import Model
+from truesim.physics.model.tendons import couplings, with_coupling
 
 SIDECAR_SUFFIX = ".truesim.json"
 """Ending of the sidecar's file name, after that of the robot file."""
@@ -19,6 +20,8 @@ SIDECAR_VERSION = 1
 """Version of the file format."""
 ACTUATOR_PREFIX, MODEL_SUFFIX = "actuators/", ".law"
 """Key of an actuator model in the file: `actuators/<name>.law`."""
+TENDON_PREFIX, JOINTS_SUFFIX = "tendons/", ".joints"
+"""Key of a motor that turns with several joints, `tendons/<name>.joints`: the coefficient of each joint by name."""
 
 
 def sidecar_path(robot: Path) -> Path:
@@ -32,7 +35,7 @@ def apply(model: Model, robot: Path) -> Model:
     if not path.exists():
         return model
     parameters = _read(path).get("parameters", {})
-    for name in sorted(parameters, key=lambda name: not name.endswith(MODEL_SUFFIX)):
+    for name in sorted(parameters, key=lambda name: not name.endswith((MODEL_SUFFIX, JOINTS_SUFFIX))):
         try:
             model = _with_value(model, name, parameters[name])
         except TruesimError as problem:
@@ -43,6 +46,10 @@ def apply(model: Model, robot: Path) -> Model:
 def _with_value(model: Model, name: str, value: Any) -> Model:
     if name.startswith(ACTUATOR_PREFIX) and name.endswith(MODEL_SUFFIX):
         return with_actuator_model(model, name.removeprefix(ACTUATOR_PREFIX).removesuffix(MODEL_SUFFIX), str(value))
+    if name.startswith(TENDON_PREFIX) and name.endswith(JOINTS_SUFFIX):
+        if not isinstance(value, dict) or not _is_numbers(list(value.values())):
+            raise FileError(f"the value of {name!r} must be an object with a number for each joint, not {value!r}.")
+        return with_coupling(model, name.removeprefix(TENDON_PREFIX).removesuffix(JOINTS_SUFFIX), value)
     if not _is_numbers(value):
         raise FileError(f"the value of {name!r} must be a number or a list of numbers, not {value!r}.")
     return paths.write(model, name, np.asarray(value, dtype=float))
@@ -52,6 +59,11 @@ def actuator_models(model: Model) -> dict[str, str]:
     """Actuator models other than the affine one, by key."""
     pairs = zip(model.actuators.names, model.actuators.models, strict=True)
     return {f"{ACTUATOR_PREFIX}{name}{MODEL_SUFFIX}": kind for name, kind in pairs if kind != AFFINE}
+
+
+def coupled_motors(model: Model) -> dict[str, dict[str, float]]:
+    """Joints of the motors that turn with several joints, by key."""
+    return {f"{TENDON_PREFIX}{name}{JOINTS_SUFFIX}": joints for name, joints in couplings(model).items()}
 
 
 def write(robot: Path, parameters: Mapping[str, Any]) -> None:

@@ -82,6 +82,11 @@ def explain(diagnostic: Diagnostic) -> str:
             return _REGRESSION[names[0]].format(band=ratio, error=100 * value)
         case Code.TORQUE_START:
             return _TORQUE_START[names[0]].format(motion=value, torque=ratio)
+        case Code.COUPLED_MOTOR:
+            return (
+                f"The torques of {names[1]} show a motor that turns with both (tendon {names[0]}); the robot file has "
+                "none, so it was added, with armature, damping and dry friction."
+            )
         case Code.BASE_PARAMETERS:
             return (
                 f"Of the {ratio:.0f} numbers of this arm, {value:.0f} combinations (base parameters) show in these "

@@ -68,6 +68,8 @@ class Code(enum.StrEnum):
     TORQUE_START = "torque start"
     """A regression of joint torques started the fit; `subjects` are what is returned and what it was compared with,
     `value` and `ratio` are the ratios of their motion and torque errors."""
+    COUPLED_MOTOR = "coupled motor"
+    """A motor that turns with two joints was added: its tendon, its joints."""
     BASE_PARAMETERS = "base parameters"
     """Of `ratio` numbers of an arm, only `value` combinations are identifiable."""
 

@@ -16,7 +16,13 @@ from truesim.core.typing import Float
 from truesim.identification.excitation.limits import Limits
 from truesim.identification.regression.equations import STRIBECK_TERM, TEN, TERMS, ArmBodies, equations
 from truesim.identification.regression.errors import joint_names, model_torques
-from truesim.identification.regression.signals import STRIBECK_SPEEDS, JointSamples, rest_speeds
+from truesim.identification.regression.signals import (
+    REST_SPEED,
+    STRIBECK_SPEEDS,
+    JointSamples,
+    coupling_matrix,
+    rest_speeds,
+)
 from truesim.physics.model.columns import command_columns, position_columns, velocity_columns
 from truesim.physics.model.model import Model
 
@@ -230,7 +236,8 @@ class _FourierSearch:
         direction = np.tanh(v / rest_speeds(self.model))
         onsets = np.stack([direction * np.exp(-((v / s) ** 2)) for s in STRIBECK_SPEEDS], axis=-1)
         one = np.zeros(len(time), int)
-        return JointSamples(q, v, a, direction, onsets, np.zeros_like(q), one, one, time, np.inf)
+        coupled = np.tanh(v @ coupling_matrix(self.model).T / REST_SPEED[False])
+        return JointSamples(q, v, a, direction, onsets, coupled, np.zeros_like(q), one, one, time, np.inf)
 
     def _collides(self, q: np.ndarray) -> bool:
         """True if bodies touch each other in some configuration."""

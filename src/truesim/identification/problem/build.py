@@ -143,7 +143,7 @@ def _simulator(
     if isinstance(joint_model, MujocoJointModel) and not by_contact:
         joints = tuple(sorted({*joint_model.friction, *frictional}))
         loaded = joint_model.loaded or any(t.path.field == "load_friction" for t in varied)
-        joint_model = MujocoJointModel(joints, joint_model.limits, joint_model.safe_reference, loaded)
+        joint_model = dataclasses.replace(joint_model, friction=joints, loaded=loaded)
         simulator = eqx.tree_at(lambda s: s.joint_model, simulator, joint_model)
     return simulator
 

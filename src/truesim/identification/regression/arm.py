@@ -9,6 +9,7 @@ from truesim.core.typing import Float
 from truesim.identification.regression.choose import Chosen, stribeck_speed
 from truesim.identification.regression.equations import (
     ARMATURE_TERM,
+    COUPLED_TERMS,
     DAMPING_TERM,
     FRICTION_TERM,
     LOAD_TERM,
@@ -22,6 +23,7 @@ from truesim.identification.regression.torques import TorqueMap
 from truesim.math.spatial.inertia import INERTIA_ENTRIES
 from truesim.physics.model import paths
 from truesim.physics.model.model import Model
+from truesim.physics.model.tendons import couplings
 
 DIFFERENCE = 1e-6
 """Relative step of central differences of values by inertial parameters."""
@@ -108,6 +110,9 @@ def _values(model: Model, terms: np.ndarray, found: Regressed) -> dict[str, Floa
             values[f"joints/{name}.stribeck_velocity"] = np.asarray(speed)
         if terms[j, LOAD_TERM]:
             values[f"joints/{name}.load_friction"] = np.asarray(found.term(LOAD_TERM)[j])
+    motors = found.x[found.system.prior.size : found.system.shared].reshape(-1, len(COUPLED_TERMS))
+    for name, own in zip(couplings(model), motors, strict=True):
+        values |= {f"tendons/{name}.{field}": np.asarray(x) for field, x in zip(COUPLED_TERMS, own, strict=True)}
     return values | _offsets(model, terms, found)
 
 

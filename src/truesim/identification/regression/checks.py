@@ -29,6 +29,9 @@ MIN_ROWS = 20
 """Moving samples that a joint needs."""
 LOADED = 0.5
 """A joint is loaded if gravity makes more than this part of the rest of its torque. Larger tests fewer joints."""
+SIGNED = 0.1
+"""Load relative to the rest of a joint's torque from which its sign counts. The load of a joint that carries less may
+have the wrong sign for a wrong center of mass. Larger doubts less."""
 SCALE_RATIO = 1.65
 """Ratio between the load factor of a joint and that of the others from which its scale is doubted. Masses of real files
 differ by 1.2. Larger doubts less."""
@@ -51,6 +54,11 @@ class _JointTest:
     misfit: float
     """Residual relative to the torque."""
     coulomb_std: float
+
+    @property
+    def is_inverted(self) -> bool:
+        """True if the joint carries the file's load with the wrong sign; a joint without load shows no sign."""
+        return self.factor <= 0 and self.share > SIGNED
 
 
 def check_torques(model: Model, logs: Sequence[Log]) -> list[Finding]:
@@ -137,12 +145,8 @@ def _columns(samples: JointSamples, rows: np.ndarray, j: int) -> Float[np.ndarra
 def _test(samples: JointSamples, load: np.ndarray, moving: np.ndarray, j: int) -> _JointTest:
     rows = moving[:, j]
     own, torque = _columns(samples, rows, j), samples.torque[rows, j]
-    A = np.column_stack([load[rows, j], own])
-    scale = np.linalg.norm(A, axis=0) + 1e-12
-    ridge = np.diag(np.full(5, 1e-4))
-    inverse = np.linalg.inv((A / scale).T @ (A / scale) + ridge)
-    x = inverse @ ((A / scale).T @ torque) / scale
-    residual = torque - A @ x
+    x, std = _ridge(np.column_stack([load[rows, j], own]), torque)
+    residual = torque - np.column_stack([load[rows, j], own]) @ x
     varying = load[rows, j] - load[rows, j].mean()
     noise = float(np.sqrt(residual @ residual / max(len(torque) / 10, 1)))
     return _JointTest(
@@ -151,8 +155,15 @@ def _test(samples: JointSamples, load: np.ndarray, moving: np.ndarray, j: int) -
         coulomb=float(x[3]),
         share=float(np.linalg.norm(varying) / (np.linalg.norm(torque - x[0] * load[rows, j]) + 1e-12)),
         misfit=float(np.linalg.norm(residual) / (np.linalg.norm(torque) + 1e-12)),
-        coulomb_std=noise * float(np.sqrt(inverse[3, 3]) / scale[3]),
+        coulomb_std=noise * float(std[3]),
     )
+
+
+def _ridge(A: Float[np.ndarray, "rows n"], b: Float[np.ndarray, " rows"]) -> tuple[np.ndarray, np.ndarray]:
+    """Least squares with a small ridge on scaled columns, and standard deviations at unit noise."""
+    scale = np.linalg.norm(A, axis=0) + 1e-12
+    inverse = np.linalg.inv((A / scale).T @ (A / scale) + 1e-4 * np.eye(len(scale)))
+    return inverse @ ((A / scale).T @ b) / scale, np.sqrt(np.diag(inverse)) / scale
 
 
 def _is_flipped(test: _JointTest) -> bool:
@@ -220,9 +231,9 @@ def _common_scale(factors: dict[int, float]) -> list[Finding]:
 
 
 def _residual(samples: JointSamples, load: np.ndarray, moving: np.ndarray, joints: Sequence[int]) -> float:
-    """Squared relative residual of some joints, with a positive load factor."""
+    """Squared relative residual of some joints; one for a joint whose load clearly has the wrong sign."""
     tests = [_test(samples, load, moving, j) for j in joints]
-    return float(sum((t.misfit if t.factor > 0 else 1.0) ** 2 for t in tests))
+    return float(sum(1.0 if t.is_inverted else t.misfit**2 for t in tests))
 
 
 def _mount(model: Model, samples: JointSamples, moving: np.ndarray, tests: dict[int, _JointTest]) -> list[Finding]:

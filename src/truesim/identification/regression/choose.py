@@ -196,11 +196,11 @@ def add_loads(model: Model, loaded: Reduced, terms: Terms, weight: float) -> Ter
 
 def _own_equations(system: ArmSystem, found: Regressed, j: int) -> Float[np.ndarray, "blocks terms_and_torque _"]:
     """Gram matrices of a joint's own terms and of the torque that the inertial parameters leave."""
-    base = system.prior.size
+    base = system.shared
     width = system.reduced.gram.shape[-1]
     left = np.zeros((width, len(TERMS) + 1))
     left[base:-1, :-1] = np.eye(len(TERMS))
-    left[:base, -1] = -found.theta.ravel()
+    left[:base, -1] = -found.x[:base]
     left[-1, -1] = 1.0
     return np.einsum("ik,bij,jl->bkl", left, system.reduced.gram[:, j], left)
 
@@ -210,13 +210,14 @@ def _validated(grams: np.ndarray, terms: Sequence[int]) -> float:
     total = 0.0
     for block in range(len(grams)):
         rest = grams.sum(axis=0) - grams[block]
-        y = np.append(_least_squares(rest, terms), -1.0)
+        y = np.append(least_squares(rest, terms), -1.0)
         at = np.ix_([*terms, -1], [*terms, -1])
         total += float(y @ grams[block][at] @ y)
     return max(total, 0.0)
 
 
-def _least_squares(gram: np.ndarray, terms: Sequence[int]) -> Float[np.ndarray, " terms"]:
+def least_squares(gram: np.ndarray, terms: Sequence[int]) -> Float[np.ndarray, " terms"]:
+    """Least squares on a Gram matrix whose last column is the right side."""
     matrix, right = gram[np.ix_(terms, terms)], gram[list(terms), -1]
     scale = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
     scaled = matrix * np.outer(scale, scale) + 1e-9 * np.eye(len(scale))
@@ -226,7 +227,7 @@ def _least_squares(gram: np.ndarray, terms: Sequence[int]) -> Float[np.ndarray, 
 def _plausible(grams: np.ndarray, own: Sequence[int], term: int) -> bool:
     """True if a term has a possible value: friction stays positive, and the joint is loaded."""
     total = grams.sum(axis=0)
-    values = dict(zip([*own, term], _least_squares(total, [*own, term]), strict=True))
+    values = dict(zip([*own, term], least_squares(total, [*own, term]), strict=True))
     if term == LOAD_TERM:
         load = np.sqrt(total[LOAD_TERM, LOAD_TERM] / max(total[FRICTION_TERM, FRICTION_TERM], 1e-300))
         return bool(0 < values[LOAD_TERM] < MAX_LOAD_FRICTION and load > LOAD_SHARE * abs(values[FRICTION_TERM]))
@@ -245,11 +246,16 @@ def stribeck_speed(terms: Terms, j: int) -> float | None:
 
 def correlation_times(model: Model, samples: JointSamples, found: Regressed) -> Float[np.ndarray, " joints"]:
     """Integrated autocorrelation of the residual of each joint, in samples, at least one."""
+    return np.array([_integrated(r, samples.part) for r in residuals(model, samples, found).T])
+
+
+def residuals(model: Model, samples: JointSamples, found: Regressed) -> Float[np.ndarray, "samples joints"]:
+    """Residual of each joint, the estimate minus the torque; NaN where the joint rests [N m or N]."""
     residual = np.full((len(samples), model.nv), np.nan)
     maps = [found.system.selection(j) @ np.append(found.x, -1.0) for j in range(model.nv)]
     for at, j, rows in equations(model, samples, found.theta):
         residual[at, j] = rows @ maps[j]
-    return np.array([_integrated(r, samples.part) for r in residual.T])
+    return residual
 
 
 def _integrated(r: Float[np.ndarray, " samples"], part: Int[np.ndarray, " samples"]) -> float:

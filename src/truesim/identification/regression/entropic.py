@@ -10,6 +10,7 @@ Park 2018). Newton's method with backtracking solves it.
 """
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -88,14 +89,21 @@ class EntropicProblem:
         x[: self.prior.size] = self.prior.ravel()
         return x
 
+    def least_prior(self) -> float:
+        """Least value of the prior: at the file's bodies and the typical sizes."""
+        bodies = 4 * len(self.prior) - np.linalg.slogdet(np.tensordot(self.prior, BASIS, axes=1))[1].sum()
+        return self.weight * float(2 * bodies + POSITIVE_WEIGHT * self.positive.sum())
+
     def value(self, x: Float[np.ndarray, " size"]) -> float:
         """Objective without its constant; infinite outside of the domain."""
         scaled = x[self.positive] / self.typical[self.positive]
         if np.any(scaled <= 0):
             return np.inf
-        signs, logs = np.linalg.slogdet(self._pseudo_inertias(x))
-        if np.any(signs <= 0) or np.any(np.linalg.eigvalsh(self._pseudo_inertias(x)) <= 0):
+        try:
+            factors = np.linalg.cholesky(self._pseudo_inertias(x))
+        except np.linalg.LinAlgError:
             return np.inf
+        logs = 2 * np.log(np.einsum("bii->bi", factors))
         bodies = float((self._traces * x[: self.prior.size]).sum() - logs.sum())
         numbers = float((scaled - np.log(scaled)).sum())
         return float(x @ self.H @ x - 2 * self.g @ x) + self.weight * (2 * bodies + POSITIVE_WEIGHT * numbers)
@@ -116,7 +124,7 @@ class EntropicProblem:
         hessian[at, at] += unit / x[at] ** 2
         return gradient, hessian
 
-    @property
+    @functools.cached_property
     def _traces(self) -> Float[np.ndarray, " ten_bodies"]:
         inverse = np.linalg.inv(np.tensordot(self.prior, BASIS, axes=1))
         return np.einsum("bij,kji->bk", inverse, BASIS).ravel()

@@ -2,7 +2,7 @@
 
 The torque of joint j is linear in all unknowns:
 
-    torque_j = Y_j(q, v, a) theta + armature a_j + damping v_j + friction(v_j) + offset_j
+    torque_j = Y_j(q, v, a) theta + armature a_j + damping v_j + friction(v_j) + offset_j + coupled motors
 
 theta are ten inertial parameters of one body for each moved link. All later work (weights, priors, choice of friction
 terms, cross-validation) is done on the Gram matrices, whatever the length of the logs.
@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from truesim.core.typing import Float, Int
-from truesim.identification.regression.signals import STRIBECK_SPEEDS, JointSamples, rest_speeds
+from truesim.identification.regression.signals import STRIBECK_SPEEDS, JointSamples, coupling_matrix, rest_speeds
 from truesim.physics.dynamics.regressor import INERTIAL_PARAMETERS, inertial_parameters, regressors
 from truesim.physics.model.model import Model
 
@@ -24,13 +24,15 @@ TERMS = ("armature", "damping", "frictionloss", "offset", *(f"stribeck_{s:g}" fo
 ARMATURE_TERM, DAMPING_TERM, FRICTION_TERM, OFFSET_TERM, STRIBECK_TERM, LOAD_TERM = 0, 1, 2, 3, 4, len(TERMS) - 1
 """Places of the columns among `TERMS`; `STRIBECK_TERM` is the first of several."""
 TEN = len(INERTIAL_PARAMETERS)
+COUPLED_TERMS = ("armature", "damping", "frictionloss")
+"""Columns of a motor that turns with several joints."""
 CHUNK = 4096
 """Samples whose equations are in memory at once."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Reduced:
-    """Gram matrices of the equations: columns are the inertial parameters, `TERMS`, and the torque."""
+    """Gram matrices of the equations: columns are the inertial parameters, coupled motors, `TERMS`, and the torque."""
 
     gram: Float[np.ndarray, "blocks joints columns columns"]
     """Sums of products of columns over the samples at which the joint moves."""
@@ -82,7 +84,7 @@ def reduce(
     """
     number = int(blocks.max(initial=0)) + 1
     arm = arm or ArmBodies.of(model)
-    width = TEN * len(arm.free) + len(TERMS) + 1
+    width = TEN * len(arm.free) + len(COUPLED_TERMS) * samples.coupled.shape[1] + len(TERMS) + 1
     gram, count = np.zeros((number, model.nv, width, width)), np.zeros((number, model.nv), int)
     for at, j, rows in equations(model, samples, theta, arm):
         for block in np.unique(blocks[at]):
@@ -99,9 +101,8 @@ def equations(
     arm: ArmBodies | None = None,
 ) -> Iterator[tuple[Int[np.ndarray, " rows"], int, Float[np.ndarray, "rows columns"]]]:
     """Samples, joint and rows of the equations, joint by joint and chunk by chunk; rows at rest are left out."""
-    arm, rest = arm or ArmBodies.of(model), rest_speeds(model)
-    with jax.enable_x64(True):
-        file = np.asarray(inertial_parameters(model))
+    arm, rest, C = arm or ArmBodies.of(model), rest_speeds(model), coupling_matrix(model)
+    file = np.asarray(inertial_parameters(model))
     for first in range(0, len(samples), CHUNK):
         at = np.arange(first, min(first + CHUNK, len(samples)))
         q, v, a, torque = (x[at] for x in (samples.q, samples.v, samples.a, samples.torque))
@@ -114,8 +115,9 @@ def equations(
         for j in range(model.nv):
             moving = np.abs(v[:, j]) > rest[j]
             terms = joint_terms(samples, at[moving], j, load[moving, j])
+            motors = coupled_terms(samples, C, at[moving], j)
             target = torque[moving, j] - known[moving, j] - spring[moving, j]
-            yield at[moving], j, np.concatenate([own[moving, j], terms, target[:, None]], axis=1)
+            yield at[moving], j, np.concatenate([own[moving, j], motors, terms, target[:, None]], axis=1)
 
 
 def _loads(
@@ -129,6 +131,14 @@ def _loads(
     every[list(arm.free)] = parameters[1]
     with jax.enable_x64(True):
         return regressors(model, q, still, still) @ every.ravel()
+
+
+def coupled_terms(
+    samples: JointSamples, C: Float[np.ndarray, "couplings joints"], at: Int[np.ndarray, " n"], j: int
+) -> Float[np.ndarray, "n columns"]:
+    """Columns of the motors that turn with several joints, in the equations of one joint."""
+    each = [samples.a[at] @ C.T, samples.v[at] @ C.T, samples.coupled[at]]
+    return (np.stack(each, axis=-1) * C[:, j, None]).reshape(len(at), -1)
 
 
 def joint_terms(

@@ -13,11 +13,12 @@ import numpy as np
 from truesim.core.typing import Float
 from truesim.files.logs import Log
 from truesim.identification.regression.equations import CHUNK
-from truesim.identification.regression.signals import JointSamples, band_limited, rest_speeds
+from truesim.identification.regression.signals import JointSamples, band_limited, coupling_matrix, rest_speeds
 from truesim.identification.regression.torques import TorqueMap, inapplicable
 from truesim.physics.dynamics.links import per_dof
 from truesim.physics.dynamics.regressor import inertial_parameters, regressors
 from truesim.physics.model.model import Model
+from truesim.physics.model.tendons import coupled_tendons
 
 BAND = 6.0
 """Band of torque errors, and of the first regression [Hz]: within 0.7 points of the best on five arms."""
@@ -85,7 +86,16 @@ def model_torques(model: Model, samples: JointSamples) -> Float[np.ndarray, "sam
         still = np.zeros_like(v)
         friction += under_load * np.abs(rigid_torques(model, q, still, still)) * samples.direction
     passive = damping * v + friction + stiffness * (q - reference)
-    return rigid_torques(model, q, v, a) + armature * a + passive - TorqueMap.of(model).offset
+    return (
+        rigid_torques(model, q, v, a) + armature * a + passive + _coupled(model, samples) - TorqueMap.of(model).offset
+    )
+
+
+def _coupled(model: Model, samples: JointSamples) -> Float[np.ndarray, "samples joints"]:
+    """Torques of inertia and friction of motors that turn with several joints [N m or N]."""
+    C, own, tendons = coupling_matrix(model), coupled_tendons(model), model.tendons
+    armature, damping, loss = (np.asarray(x)[own] for x in (tendons.armature, tendons.damping, tendons.frictionloss))
+    return (armature * (samples.a @ C.T) + damping * (samples.v @ C.T) + loss * samples.coupled) @ C
 
 
 def rigid_torques(
@@ -96,8 +106,8 @@ def rigid_torques(
 ) -> Float[np.ndarray, "samples joints"]:
     """Torques that move the bodies: inertia, Coriolis and gravity forces [N m or N]."""
     out = np.empty(q.shape)
+    theta = np.asarray(inertial_parameters(model))
     with jax.enable_x64(True):
-        theta = np.asarray(inertial_parameters(model))
         for first in range(0, len(q), CHUNK):
             at = slice(first, first + CHUNK)
             out[at] = regressors(model, q[at], v[at], a[at]) @ theta.ravel()

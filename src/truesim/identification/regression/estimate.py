@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 
-import jax
 import numpy as np
 
 from truesim.core.typing import Bool, Float, Int
@@ -45,21 +44,25 @@ class ArmSystem:
     @classmethod
     def of(cls, model: Model, reduced: Reduced, terms: Terms) -> "ArmSystem":
         """System of a robot, with the prior at its file."""
-        with jax.enable_x64(True):
-            file = np.asarray(inertial_parameters(model))[list(ArmBodies.of(model).free)]
+        file = np.asarray(inertial_parameters(model))[list(ArmBodies.of(model).free)]
         return cls(reduced, physical_prior(file), terms)
 
     @functools.cached_property
     def places(self) -> Int[np.ndarray, "joints terms"]:
         """Place of each joint's terms among the unknowns; -1 where a joint does not have the term."""
         places = np.full(self.terms.shape, -1)
-        places[self.terms] = self.prior.size + np.arange(int(self.terms.sum()))
+        places[self.terms] = self.shared + np.arange(int(self.terms.sum()))
         return places
+
+    @property
+    def shared(self) -> int:
+        """Number of unknowns of all joints, which come first: inertial parameters, then those of coupled motors."""
+        return self.reduced.gram.shape[-1] - len(TERMS) - 1
 
     @property
     def size(self) -> int:
         """Number of unknowns."""
-        return self.prior.size + int(self.terms.sum())
+        return self.shared + int(self.terms.sum())
 
     def selection(self, j: int) -> Float[np.ndarray, "columns size_and_torque"]:
         """Map from all unknowns, and the torque, to the columns of a joint's Gram matrix.
@@ -67,7 +70,7 @@ class ArmSystem:
         The unknowns of friction that changes with speed are its values in full motion and at the onset of motion: both
         are positive.
         """
-        width, base = self.reduced.gram.shape[-1], self.prior.size
+        width, base = self.reduced.gram.shape[-1], self.shared
         out = np.zeros((width, self.size + 1))
         out[:base, :base] = np.eye(base)
         out[-1, -1] = 1.0
@@ -168,6 +171,9 @@ def typical_sizes(
 ) -> Float[np.ndarray, " size"]:
     """Value of each positive unknown that makes a tenth of its joint's torque, the root of its sum of squares."""
     norms, out = np.sqrt(np.einsum("jii->ji", grams)[:, :-1]), np.ones(system.size)
+    motors = slice(system.prior.size, system.shared)
+    share = TYPICAL_SHARE * torque[:, None] / np.maximum(norms[:, motors], 1e-6 * torque[:, None] + 1e-300)
+    out[motors] = np.min(share, axis=0, initial=np.inf)
     for j, places in enumerate(system.places):
         own = places[places >= 0]
         out[own] = TYPICAL_SHARE * torque[j] / np.maximum(norms[j, own], 1e-6 * torque[j] + 1e-300)

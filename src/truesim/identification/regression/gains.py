@@ -5,6 +5,7 @@ the other joints, whatever the masses in the file.
 """
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -56,14 +57,12 @@ def doubted_gain(model: Model, samples: JointSamples) -> DoubtedGain | None:
         return None
     system = ArmSystem.of(model, reduced, basic_terms(model.nv))
     found = regress(system, np.arange(1), GAIN_WEIGHT)
-    recorded = _cost(found, np.ones(model.nv))
-    trials = [[_cost(found, np.where(np.arange(model.nv) == j, k, 1.0)) for k in TRIED_GAINS] for j in range(model.nv)]
-    costs = np.array(trials)
-    joint = int(np.argmin(costs.min(axis=1)))
-    factor, least = float(1 / TRIED_GAINS[np.argmin(costs[joint])]), float(costs.min())
+    recorded = Trial.of(found, np.ones(model.nv)).cost()
+    joint, gain, least = best_trial(found, recorded - DOUBTED_COST)
+    factor = 1 / gain
     effort = _efforts(model)
     if effort is not None and np.abs(samples.torque).max() < MAX_PERCENT:
-        percent = _cost(found, effort / 100)
+        percent = Trial.of(found, effort / 100).cost()
         if percent < min(recorded - DOUBTED_COST, least):
             return DoubtedGain(None, 1.0)
     if recorded - least < DOUBTED_COST or max(factor, 1 / factor) < DOUBTED_GAIN:
@@ -79,14 +78,52 @@ def _efforts(model: Model) -> Float[np.ndarray, " joints"] | None:
     return effort if known and np.ptp(np.log(effort)) > np.log(DOUBTED_GAIN) else None
 
 
-def _cost(found: Regressed, gains: Float[np.ndarray, " joints"]) -> float:
-    """Least cost if each joint's torque is multiplied by a gain; residuals are in units of the torque as recorded."""
-    system = found.system
-    grams = system.grams[0].copy()
-    grams[:, -1, :] *= gains[:, None]
-    grams[:, :, -1] *= gains[:, None]
-    total = np.tensordot((gains * found.noise) ** -2.0, grams, axes=1)
-    typical = typical_sizes(system, grams, np.sqrt(np.maximum(grams[:, -1, -1], 1e-300)))
-    problem = EntropicProblem(total[:-1, :-1], total[:-1, -1], system.prior, system.positive, typical, GAIN_WEIGHT)
-    x, _ = minimize(problem, found.x)
-    return problem.value(x) + float(total[-1, -1])
+def best_trial(found: Regressed, limit: float) -> tuple[int, float, float]:
+    """Joint, gain and cost of the cheapest trial; gain one and the limit if none costs less than the limit.
+
+    Trials whose lower bound exceeds the least cost so far are not solved.
+    """
+    joints = np.arange(len(found.noise))
+    trials = [(j, float(k), Trial.of(found, np.where(joints == j, k, 1.0))) for j in joints for k in TRIED_GAINS]
+    best = (0, 1.0, limit)
+    for j, gain, trial in sorted(trials, key=lambda each: each[2].bound):
+        if trial.bound >= best[2]:
+            break
+        if (cost := trial.cost()) < best[2]:
+            best = int(j), gain, cost
+    return best
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """Regression with each joint's torque multiplied by a gain; residuals are in units of the torque as recorded."""
+
+    problem: EntropicProblem
+    squares: float
+    """Sum of squares of the torques."""
+    start: Float[np.ndarray, " size"]
+
+    @classmethod
+    def of(cls, found: Regressed, gains: Float[np.ndarray, " joints"]) -> "Trial":
+        """Trial of gains on an estimate at the gains one."""
+        system = found.system
+        grams = system.grams[0].copy()
+        grams[:, -1, :] *= gains[:, None]
+        grams[:, :, -1] *= gains[:, None]
+        total = np.tensordot((gains * found.noise) ** -2.0, grams, axes=1)
+        typical = typical_sizes(system, grams, np.sqrt(np.maximum(grams[:, -1, -1], 1e-300)))
+        problem = EntropicProblem(total[:-1, :-1], total[:-1, -1], system.prior, system.positive, typical, GAIN_WEIGHT)
+        return cls(problem, float(total[-1, -1]), found.x)
+
+    @functools.cached_property
+    def bound(self) -> float:
+        """Lower bound of the cost: least squares without the prior, and the least value of the prior."""
+        scale = 1 / np.sqrt(np.maximum(np.diag(self.problem.H), 1e-300))
+        matrix = self.problem.H * np.outer(scale, scale) + 1e-12 * np.eye(len(scale))
+        right = scale * self.problem.g
+        return self.squares - float(right @ np.linalg.solve(matrix, right)) + self.problem.least_prior()
+
+    def cost(self) -> float:
+        """Least cost of the regression."""
+        x, _ = minimize(self.problem, self.start)
+        return self.problem.value(x) + self.squares

@@ -17,6 +17,7 @@ from truesim.identification.regression.torques import TorqueMap
 from truesim.physics.model.columns import command_columns, position_columns
 from truesim.physics.model.kinds import SLIDE
 from truesim.physics.model.model import Model
+from truesim.physics.model.tendons import coupled_tendons
 
 FILTER_POWER = 8
 """Exponent of the filter's decay. Larger cuts off more sharply and rings longer."""
@@ -44,6 +45,8 @@ class JointSamples:
     """Direction of motion, `tanh(v / rest speed)`, in the same band: the torque of dry friction as it is seen there."""
     onsets: Float[np.ndarray, "samples joints speeds"]
     """Direction of motion times `exp(-(v / speed)^2)` for each of `STRIBECK_SPEEDS`, in the same band."""
+    coupled: Float[np.ndarray, "samples couplings"]
+    """Direction of motion of each motor that turns with several joints, in the same band."""
     torque: Float[np.ndarray, "samples joints"]
     """Torque of the actuators on each joint [N m or N]."""
     log: Int[np.ndarray, " samples"]
@@ -61,7 +64,7 @@ class JointSamples:
     def at_most(self, number: int) -> "JointSamples":
         """About this many of the samples, evenly chosen."""
         step = max(1, len(self) // number)
-        fields = ("q", "v", "a", "direction", "onsets", "torque", "log", "part", "time")
+        fields = ("q", "v", "a", "direction", "onsets", "coupled", "torque", "log", "part", "time")
         return dataclasses.replace(self, **{name: getattr(self, name)[::step] for name in fields})
 
     def onset(self, j: int, speed: float) -> Float[np.ndarray, " samples"]:
@@ -83,29 +86,40 @@ def band_limited(model: Model, logs: Sequence[Log], band: float) -> JointSamples
     parts = [(k, *part) for k, log in enumerate(logs) for part in _parts(model, log, band)]
     if not parts:
         x, k = np.zeros((0, model.nv)), np.zeros(0, int)
-        return JointSamples(x, x, x, x, np.zeros((0, model.nv, len(STRIBECK_SPEEDS))), x, k, k, np.zeros(0), band)
-    counts = [len(time) for _, time, _ in parts]
-    values = np.concatenate([x for *_, x in parts], axis=1)
-    q, v, a, direction, torque, *onsets = values
+        onsets, coupled = np.zeros((0, model.nv, len(STRIBECK_SPEEDS))), np.zeros((0, len(coupling_matrix(model))))
+        return JointSamples(x, x, x, x, onsets, coupled, x, k, k, np.zeros(0), band)
+    counts = [len(time) for _, time, *_ in parts]
+    values = np.concatenate([x for *_, x, _ in parts], axis=1)
+    q, v, a, direction, torque = values[:5]
     return JointSamples(
         q=q,
         v=v,
         a=a,
         direction=direction,
-        onsets=np.stack(onsets, axis=-1),
+        onsets=np.moveaxis(values[5:], 0, -1),
+        coupled=np.concatenate([x for *_, x in parts]),
         torque=torque,
         log=np.repeat([k for k, *_ in parts], counts),
         part=np.repeat(np.arange(len(parts)), counts),
-        time=np.concatenate([time for _, time, _ in parts]),
+        time=np.concatenate([time for _, time, *_ in parts]),
         band=band,
     )
 
 
+def coupling_matrix(model: Model) -> Float[np.ndarray, "couplings joints"]:
+    """Coefficients of the joints with which the motors of several joints turn."""
+    joints = [link.joint for link in model.topology.links if link.joint >= 0]
+    return np.asarray(model.tendons.coefficients)[coupled_tendons(model)][:, joints]
+
+
 def _parts(
     model: Model, log: Log, band: float
-) -> Iterator[tuple[np.ndarray, Float[np.ndarray, "signals kept joints"]]]:
-    """Stamps, and q, v, a, direction, torque and onsets of friction, of each contiguous part of a log."""
-    names, torques, rest = position_columns(model), TorqueMap.of(model), rest_speeds(model)
+) -> Iterator[tuple[np.ndarray, Float[np.ndarray, "signals kept joints"], Float[np.ndarray, "kept couplings"]]]:
+    """Signals of each contiguous part of a log.
+
+    They are the stamps; q, v, a, direction, torque and onsets of friction; and directions of coupled motors.
+    """
+    names, torques, rest, C = position_columns(model), TorqueMap.of(model), rest_speeds(model), coupling_matrix(model)
     period = sampling(log).period
     if not np.isfinite(period):
         return
@@ -118,17 +132,19 @@ def _parts(
         if len(time) < 2 * margin + 1 or len(kept) < MIN_KEPT:
             continue
         out = np.empty((5 + len(STRIBECK_SPEEDS), len(kept), model.nv))
+        speeds = np.empty((model.nv, len(time)))
         for j, name in enumerate(names):
             q = _resample_cubic(piece, name, time)
             q, v, a = (filter_signal(q, period, own, order) for order in range(3))
-            sliding = np.tanh(v / rest[j])
+            sliding, speeds[j] = np.tanh(v / rest[j]), v
             direction = filter_signal(sliding, period, own)
             out[:4, :, j] = np.stack([q, v, a, direction])[:, keep]
             for k, speed in enumerate(STRIBECK_SPEEDS):
                 out[5 + k, :, j] = filter_signal(sliding * np.exp(-((v / speed) ** 2)), period, own)[keep]
         for j in range(model.nv):
             out[4, :, j] = filter_signal(torques.joint(piece, j, time), period, own)[keep]
-        yield kept, out
+        coupled = [filter_signal(np.tanh(w / REST_SPEED[False]), period, own)[keep] for w in C @ speeds]
+        yield kept, out, np.reshape(coupled, (len(C), len(kept))).T
 
 
 def rest_speeds(model: Model) -> Float[np.ndarray, " joints"]:

@@ -55,7 +55,7 @@ def inapplicable(model: Model, logs: Sequence[Log]) -> str | None:
         return "a joint is neither a hinge nor a slide"
     if not actuators.names or not actuators.enabled:
         return "there are no actuators"
-    if model.tendons.names or any(joint < 0 for joint in actuators.joints):
+    if not all(model.tendons.coupled) or any(joint < 0 for joint in actuators.joints):
         return "tendons transmit forces"
     if any(name != AFFINE for name in actuators.models) or np.any(actuators.bias) or np.any(actuators.gain_slope):
         return "an actuator is not a torque motor"

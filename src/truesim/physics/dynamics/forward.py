@@ -17,6 +17,7 @@ from truesim.physics.dynamics.kinematics import link_velocities
 from truesim.physics.dynamics.links import JointFrames, joined, joint_frames, link_inertias, per_dof, per_link
 from truesim.physics.dynamics.mass_matrix import mass_matrix
 from truesim.physics.model.model import Model
+from truesim.physics.model.tendons import coupled_tendons
 
 
 class ArticulatedFactors(NamedTuple):
@@ -51,7 +52,8 @@ def forward_dynamics(
             matrix only with `through_mass_matrix`.
         through_mass_matrix: Solve with M instead of the articulated-body recursion, cheaper if M is needed anyway.
     """
-    return _acceleration((model, q, v, tau, external, added_inertia), through_mass_matrix)
+    through = through_mass_matrix or bool(len(coupled_tendons(model)))
+    return _acceleration((model, q, v, tau, external, added_inertia), through)
 
 
 @eqx.filter_custom_jvp

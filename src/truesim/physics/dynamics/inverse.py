@@ -9,6 +9,7 @@ from truesim.math.spatial.transform import cross_force
 from truesim.physics.dynamics.kinematics import link_accelerations, link_velocities
 from truesim.physics.dynamics.links import JointFrames, joined, joint_frames, link_inertias, per_dof
 from truesim.physics.model.model import Model
+from truesim.physics.model.tendons import tendon_inertia
 
 
 def inverse_dynamics(
@@ -37,7 +38,13 @@ def inverse_dynamics(
     F = jnp.einsum("lij,lj->li", I, A) + jax.vmap(cross_force)(V, jnp.einsum("lij,lj->li", I, V))
     if external is not None:
         F = F.at[np.array(model.topology.body_link)].add(-external)
-    return joint_forces(model, frames, list(F)) + per_dof(model, model.joints.armature) * a
+    return joint_forces(model, frames, list(F)) + rotor_forces(model, a)
+
+
+def rotor_forces(model: Model, a: Float[Array, " nv"]) -> Float[Array, " nv"]:
+    """Forces that accelerate the rotors: of each joint, and of motors that turn with several joints [N m or N]."""
+    own, coupled = per_dof(model, model.joints.armature) * a, tendon_inertia(model)
+    return own if coupled is None else own + coupled @ a
 
 
 def inertia_forces(model: Model, q: Float[Array, " nq"], a: Float[Array, " nv"]) -> Float[Array, " nv"]:
@@ -46,7 +53,7 @@ def inertia_forces(model: Model, q: Float[Array, " nq"], a: Float[Array, " nv"])
     still = jnp.zeros((len(model.topology.links), 6))
     A = link_accelerations(model, frames, still, a, jnp.zeros(3))
     F = jnp.einsum("lij,lj->li", jnp.stack(link_inertias(model)), A)
-    return joint_forces(model, frames, list(F)) + per_dof(model, model.joints.armature) * a
+    return joint_forces(model, frames, list(F)) + rotor_forces(model, a)
 
 
 def joint_forces(

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from truesim.core.typing import Array, Float
 from truesim.physics.dynamics.links import joint_frames, link_inertias, per_dof
 from truesim.physics.model.model import Model
+from truesim.physics.model.tendons import tendon_inertia
 
 
 def mass_matrix(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
@@ -26,4 +27,5 @@ def mass_matrix(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
             F = X[child].T @ F
             lower = lower.at[link.v, links[parent].v].set(F.T @ S[parent])
             child = parent
-    return lower + diagonal + lower.T
+    coupled = tendon_inertia(model)
+    return lower + diagonal + lower.T if coupled is None else lower + diagonal + lower.T + coupled

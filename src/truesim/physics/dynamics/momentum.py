@@ -6,13 +6,15 @@ from truesim.core.typing import Array, Float
 from truesim.physics.dynamics.kinematics import body_poses, link_poses, link_velocities
 from truesim.physics.dynamics.links import joint_frames, link_inertias, per_dof
 from truesim.physics.model.model import Model
+from truesim.physics.model.tendons import tendon_inertia
 
 
 def kinetic_energy(model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Float[Array, ""]:
     """Kinetic energy `1/2 v^T M v`, rotors included [J]."""
     V, _ = link_velocities(model, joint_frames(model, q), q, v)
     bodies = jnp.einsum("li,lij,lj->", V, jnp.stack(link_inertias(model)), V)
-    return 0.5 * (bodies + per_dof(model, model.joints.armature) @ v**2)
+    rotors, coupled = per_dof(model, model.joints.armature) @ v**2, tendon_inertia(model)
+    return 0.5 * (bodies + (rotors if coupled is None else rotors + v @ coupled @ v))
 
 
 def potential_energy(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:

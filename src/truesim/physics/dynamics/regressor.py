@@ -7,9 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from truesim import native
+from truesim.core.tracing import is_traced
 from truesim.core.typing import Array, Float
-from truesim.math.spatial.inertia import six_of, symmetric
-from truesim.math.spatial.rotation import skew
 from truesim.math.spatial.transform import cross_force
 from truesim.physics.dynamics.inverse import joint_forces
 from truesim.physics.dynamics.kinematics import link_accelerations, link_velocities
@@ -20,15 +19,18 @@ INERTIAL_PARAMETERS = ("m", "mx", "my", "mz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz",
 """Ten inertial parameters of a body: mass, first moments, inertia about the origin of its frame."""
 
 
-def inertial_parameters(model: Model) -> Float[Array, "bodies 10"]:
-    """Mass [kg], first moments [kg m] and inertia about the frame's origin [kg m^2] of every body."""
+def inertial_parameters(model: Model) -> Float[Array, "bodies 10"] | Float[np.ndarray, "bodies 10"]:
+    """Mass [kg], first moments [kg m] and inertia about the frame's origin [kg m^2] of every body.
 
-    def ten(mass: Array, com: Array, inertia: Array) -> Array:
-        C = skew(com)
-        about_origin = symmetric(inertia) + mass * C @ C.T
-        return jnp.concatenate([mass[None], mass * com, six_of(about_origin)])
-
-    return jax.vmap(ten)(*(jnp.asarray(x) for x in (model.bodies.mass, model.bodies.com, model.bodies.inertia)))
+    In NumPy and double precision unless the values are traced.
+    """
+    values = (model.bodies.mass, model.bodies.com, model.bodies.inertia)
+    traced = any(is_traced(x) for x in values)
+    xp = jnp if traced else np
+    mass, com, inertia = (jnp.asarray(x) if traced else np.asarray(x, float) for x in values)
+    m, squares, (first, second) = mass[:, None], com**2, np.array([[0, 0, 1], [1, 2, 2]])
+    about_origin = [m * (squares.sum(axis=1, keepdims=True) - squares), -m * com[:, first] * com[:, second]]
+    return xp.concatenate([m, m * com, inertia + xp.concatenate(about_origin, axis=1)], axis=1)
 
 
 def regressor(

@@ -88,3 +88,5 @@ class Tendons(eqx.Module):
     names: tuple[str, ...] = eqx.field(static=True)
     limited: tuple[bool, ...] = eqx.field(static=True)
     force_limited: tuple[bool, ...] = eqx.field(static=True)
+    coupled: tuple[bool, ...] = eqx.field(static=True)
+    """True for a motor that turns with several joints: its armature and friction act with any contact model."""

@@ -39,6 +39,8 @@ class JointConstants(NamedTuple):
 
     inverse_weight: Float[Array, " nv"]
     """Diagonal of M^-1 in the reference configuration, averaged over ball and free joints [1/(kg m^2) or 1/kg]."""
+    tendon_weight: Float[Array, " tendons"] | None = None
+    """`J M^-1 J^T` of each tendon; None without motors that turn with several joints [1/kg]."""
 
 
 class ConstraintForce(NamedTuple):

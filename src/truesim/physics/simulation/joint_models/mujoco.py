@@ -5,19 +5,21 @@ Without contact their problem has bounded rows only, and an exact line search so
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 
 from truesim.core.tap import NO_TAP, Tap
 from truesim.core.typing import Array, Float
 from truesim.math import dense
 from truesim.math.soft_constraints import rows as soft_constraints
 from truesim.math.soft_constraints.rows import SoftConstraints, SoftSolution
-from truesim.physics.constraints.joints import friction_rows, limit_rows
-from truesim.physics.constraints.weights import dof_weights
+from truesim.physics.constraints.joints import friction_rows, limit_rows, tendon_friction_rows
+from truesim.physics.constraints.weights import dof_weights, inverse_weights
 from truesim.physics.dynamics import bias_forces, inverse_dynamics, mass_matrix
 from truesim.physics.dynamics.joint_friction import gravity_load
 from truesim.physics.model.kinds import FREE
 from truesim.physics.model.model import Model
 from truesim.physics.model.structure import structure_of
+from truesim.physics.model.tendons import coupled_tendons
 from truesim.physics.simulation.joint_models.base import (
     FRICTION,
     LIMIT,
@@ -39,6 +41,8 @@ class MujocoJointModel(AbstractJointModel):
     """True if time constants are kept above twice the time step."""
     loaded: bool = eqx.field(static=True, default=False)
     """True if the friction of some joint depends on its load."""
+    coupled: tuple[int, ...] = eqx.field(static=True, default=())
+    """Tendons with friction that are motors which turn with several joints."""
 
     @classmethod
     def of(cls, model: Model) -> "MujocoJointModel":
@@ -52,6 +56,7 @@ class MujocoJointModel(AbstractJointModel):
             limits=tuple(limits) if defaults.limits else (),
             safe_reference=defaults.safe_reference,
             loaded=defaults.joint_friction and bool(structure.load_friction),
+            coupled=tuple(coupled_tendons(model).tolist()) if defaults.joint_friction else (),
         )
 
     @property
@@ -75,6 +80,9 @@ class MujocoJointModel(AbstractJointModel):
 
     def constants(self, model: Model) -> JointConstants | None:
         """Inverse weights, if any joint is constrained."""
+        if self.coupled:
+            weights = inverse_weights(model)
+            return JointConstants(weights.dofs, weights.tendons)
         return JointConstants(dof_weights(model)) if self.friction or self.limits else None
 
     def rows(
@@ -104,8 +112,14 @@ class MujocoJointModel(AbstractJointModel):
         """Force of friction and limits on each degree of freedom [N m or N]."""
         if constants is None:
             return ConstraintForce.none(model.nv)
-        constraints = self.rows(model, constants.inverse_weight, state, timestep, tap)
-        assert constraints is not None, "constants are made for joints with constraints only"
+        rows = [self.rows(model, constants.inverse_weight, state, timestep, tap)]
+        if constants.tendon_weight is not None:
+            shortest = 2 * timestep if self.safe_reference else jnp.zeros(())
+            tendons = np.array(self.coupled)
+            rows.append(tendon_friction_rows(model, tendons, state[1], constants.tendon_weight, shortest))
+        own = [each for each in rows if each is not None]
+        assert own, "constants are made for joints with constraints only"
+        constraints = own[0] if len(own) == 1 else SoftConstraints(*map(jnp.concatenate, zip(*own, strict=True)))
         solution = _solve((model, *state, applied, constraints))
         return ConstraintForce(constraints.J.T @ solution.forces, solution.iterations, solution.converged)
 
