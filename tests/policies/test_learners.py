@@ -16,6 +16,7 @@ from truesim.core.errors import TruesimError
 from truesim.core.precision import float32
 from truesim.policies import Environment, PpoOptions, ShacOptions, TrainOptions, load_policy, make_task, play, train
 from truesim.policies.actors import PolicyNetwork
+from truesim.policies.learners.ars import ArsOptions
 from truesim.policies.learners.base import CriticView, clipped
 from truesim.policies.randomization import Randomization, uniform
 from truesim.policies.tasks import learner_named
@@ -116,6 +117,42 @@ def test_short_horizon_gradients_need_differentiable_physics(task):
 
     with float32(), pytest.raises(TruesimError, match="--learner ppo"):
         ShacOptions(episodes=2).make(Environment(task, 2, physics=Elsewhere()))
+
+
+def test_random_search_learns_a_linear_policy(task, tmp_path):
+    """The balance is solved by a matrix; the runner in the folder has no hidden layer."""
+    found = train(task, tmp_path, learner=ArsOptions(), options=TrainOptions(steps=1_500_000, evaluate_every=2))
+    assert found.reached_goal
+    assert len(load_policy(tmp_path).layers) == 1
+
+
+def test_random_search_follows_the_better_of_each_pair(task):
+    """One direction: the weights move along it with the sign of the difference of both returns."""
+    with float32():
+        ars = ArsOptions(episodes=2, best=1, horizon=20).make(Environment(task, 2))
+        before = ars.start(3)
+        after, metrics = ars.iterate(before)
+        direction = np.random.default_rng(int(before.seed)).standard_normal(5).astype(np.float32)
+        (W, b), (old_W, old_b) = after.weights[0], before.weights[0]
+        step = np.concatenate([(W - old_W).ravel(), b - old_b])
+        again, _ = ars.iterate(before)
+    cosine = step @ direction / np.linalg.norm(step) / np.linalg.norm(direction)
+    assert abs(cosine) == pytest.approx(1.0, abs=1e-5)
+    np.testing.assert_array_equal(again.weights[0][0], W)
+    assert metrics["ended"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"episodes": 5}, "odd"),
+        ({"best": 200}, "cannot be kept"),
+        ({"network": "gru"}, "without memory"),
+    ],
+)
+def test_random_search_refuses_what_it_cannot_do(options, message):
+    with pytest.raises(TruesimError, match=message):
+        ArsOptions(**options)
 
 
 def test_gradients_are_clipped_and_refused_if_not_finite():

@@ -123,7 +123,8 @@ Contact = Annotated[
     str | None,
     typer.Option(
         "--contact",
-        help="Contact model: file (MuJoCo's, with the file's parameters), rigid, compliant or none.",
+        help="Contact model: file (MuJoCo's, with the file's parameters), rigid, compliant, implicit (compliant at the "
+        "end of each step) or none.",
         show_default=False,
         metavar="MODEL",
     ),

@@ -10,7 +10,7 @@ from typing import Any
 from truesim.core.errors import unknown_name
 
 CHOICES: dict[str, tuple[str, ...]] = {
-    "contact": ("none", "rigid", "compliant", "file"),
+    "contact": ("none", "rigid", "compliant", "implicit", "file"),
     "preset": ("arm", "servo", "quadruped", "free-body"),
     "optimizer": ("auto", "lm", "adam"),
     "search": ("local", "hopping", "cmaes"),

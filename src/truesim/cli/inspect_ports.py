@@ -1,5 +1,6 @@
 """Table of `truesim inspect ROBOT --ports`: quantities that networks can read or change."""
 
+import contextlib
 import json
 from typing import NamedTuple
 
@@ -7,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from truesim.cli.console import results
+from truesim.core.errors import TruesimError
 from truesim.core.tap import Port
 from truesim.physics.blueprint import ports
 from truesim.physics.contact.choose import COMPLIANT, CONTACT_MODELS, NONE, contact_named
@@ -28,7 +30,10 @@ class PortRow(NamedTuple):
 
 def print_ports(model: Model, as_json: bool) -> None:
     """Print name, shape, unit and description of every port, in the order of a step."""
-    simulators = {name: Simulator.of(model, contact=contact_named(model, name)) for name in CONTACT_MODELS}
+    simulators = {}
+    for name in CONTACT_MODELS:
+        with contextlib.suppress(TruesimError):  # some robots have parts that a contact model refuses
+            simulators[name] = Simulator.of(model, contact=contact_named(model, name))
     rows = [_row(port, simulators) for port in ports.PORTS]
     if as_json:
         print(json.dumps([row._asdict() for row in rows], indent=1))

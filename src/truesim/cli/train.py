@@ -51,7 +51,8 @@ LearnerName = Annotated[
     str | None,
     typer.Option(
         "--learner",
-        help="Learner: ppo, or shac (gradients through the simulator); by default the task's.",
+        help="Learner: ppo, shac (gradients through the simulator), or ars (random search of a linear policy); by "
+        "default the task's.",
         metavar="NAME",
         show_default=False,
     ),

@@ -17,7 +17,7 @@ from truesim.identification.problem.per_log import PerLogValues, resolve
 from truesim.identification.problem.problem import Problem
 from truesim.identification.problem.recording import recording
 from truesim.identification.problem.segments import sampling_step
-from truesim.physics.contact import AbstractContact, RigidContact
+from truesim.physics.contact import AbstractContact, ImplicitCompliantContact, RigidContact
 from truesim.physics.contact.choose import FROM_FILE, contact_named
 from truesim.physics.model.columns import command_columns
 from truesim.physics.model.model import Model
@@ -164,6 +164,8 @@ def _contact(
         friction = tuple(sorted({*contact.friction, *frictional}))
         stiction = contact.has_stiction or "stiction" in varied
         return dataclasses.replace(contact, friction=friction, has_stiction=stiction)
+    if isinstance(contact, ImplicitCompliantContact):
+        return dataclasses.replace(contact, friction=tuple(sorted({*contact.friction, *frictional})))
     return contact
 
 

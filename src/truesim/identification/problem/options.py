@@ -37,7 +37,7 @@ class ProblemOptions:
     channels: Sequence[str] = ()
     """Patterns of measured channels to compare; by default all that the simulator can predict."""
     contact: str = NONE
-    """Contact model: `none`, `rigid`, `compliant`, or `file` for MuJoCo's constraint model."""
+    """Contact model: `none`, `rigid`, `compliant`, `implicit`, or `file` for MuJoCo's constraint model."""
     smoothing: float | None = None
     """Smoothing of rigid contact: larger gives smoother gradients through contact events; the least unless given."""
     blueprint: Blueprint | Trained | None = None

@@ -16,6 +16,7 @@ from truesim.physics.contact.models.friction_models import (
     CoulombFriction,
     HollarsFriction,
 )
+from truesim.physics.contact.models.implicit_compliant import ImplicitCompliantContact
 from truesim.physics.contact.models.mujoco import MujocoContact
 from truesim.physics.contact.models.rigid import RigidContact
 
@@ -33,6 +34,7 @@ __all__ = [
     "Detector",
     "EllipticCone",
     "HollarsFriction",
+    "ImplicitCompliantContact",
     "MujocoContact",
     "PolyhedralCone",
     "RigidContact",

@@ -3,12 +3,13 @@
 from truesim.core.errors import TruesimError, unknown_name
 from truesim.physics.contact.base import AbstractContact
 from truesim.physics.contact.models.compliant import CompliantContact
+from truesim.physics.contact.models.implicit_compliant import ImplicitCompliantContact
 from truesim.physics.contact.models.mujoco import MujocoContact, has_constraints
 from truesim.physics.contact.models.rigid import MIN_SMOOTHING, RigidContact
 from truesim.physics.model.model import Model
 
-NONE, RIGID, COMPLIANT, FROM_FILE = "none", "rigid", "compliant", "file"
-CONTACT_MODELS = (NONE, RIGID, COMPLIANT, FROM_FILE)
+NONE, RIGID, COMPLIANT, IMPLICIT_COMPLIANT, FROM_FILE = "none", "rigid", "compliant", "implicit", "file"
+CONTACT_MODELS = (NONE, RIGID, COMPLIANT, IMPLICIT_COMPLIANT, FROM_FILE)
 """Names of the contact models."""
 
 
@@ -19,7 +20,8 @@ def contact_named(
 
     Args:
         model: The robot.
-        name: `none`, `rigid`, `compliant`, or `file` for MuJoCo's constraint model with the file's parameters.
+        name: `none`, `rigid`, `compliant`, `implicit` for compliant contact at the end of each step, or `file` for
+            MuJoCo's constraint model with the file's parameters.
         smoothing: Smoothing of rigid contact, between 0 and 1; larger gives smoother gradients.
         bounces: Whether rigid contact simulates restitution; by default if any geom has some.
     """
@@ -35,6 +37,8 @@ def contact_named(
         return RigidContact.of(model, smoothing=MIN_SMOOTHING if smoothing is None else smoothing, bounces=bounces)
     if name == FROM_FILE:
         return MujocoContact.of(model) if has_constraints(model) else None
+    if name == IMPLICIT_COMPLIANT:
+        return ImplicitCompliantContact.of(model)
     return CompliantContact.of(model) if name == COMPLIANT else None
 
 
@@ -49,4 +53,6 @@ def described(contact: AbstractContact | None) -> str:
         return f"{RIGID}, barrier {float(contact.smoothing):g}"
     if isinstance(contact, MujocoContact):
         return FROM_FILE
+    if isinstance(contact, ImplicitCompliantContact):
+        return IMPLICIT_COMPLIANT
     return NONE if contact is None else COMPLIANT

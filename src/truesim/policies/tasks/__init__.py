@@ -6,6 +6,7 @@ from pathlib import Path
 
 from truesim.core.errors import TruesimError, unknown_name
 from truesim.policies.learners import LEARNERS, LearnerOptions, PpoOptions
+from truesim.policies.learners.ars import ArsOptions
 from truesim.policies.randomization import Randomization
 from truesim.policies.task import PolicyTask, with_conditions
 from truesim.policies.tasks.acrobot import acrobot_swingup
@@ -59,8 +60,8 @@ TASKS = {
     "point-navigation": TaskEntry(point_navigation, _FOLLOWING, 500_000),
     "point-corners": TaskEntry(point_corners, _FOLLOWING, 500_000),
     "point-rotation": TaskEntry(point_rotation, _FOLLOWING, 500_000),
-    "quadruped-joystick": TaskEntry(quadruped_joystick, _WALKING, 4_000_000),
-    "go2-joystick": TaskEntry(go2_joystick, _WALKING, 4_000_000, has_robot=False),
+    "quadruped-joystick": TaskEntry(quadruped_joystick, _WALKING, 3_000_000),
+    "go2-joystick": TaskEntry(go2_joystick, _WALKING, 3_000_000, has_robot=False),
 }
 
 
@@ -84,7 +85,10 @@ def learner_named(task: str, name: str | None = None, network: str | None = None
         raise unknown_name("learner", name, LEARNERS)
     options: LearnerOptions = own
     if name is not None and not isinstance(own, LEARNERS[name]):
-        options = LEARNERS[name](hidden=own.hidden, activation=own.activation, normalize=own.normalize)
+        if LEARNERS[name] is ArsOptions:
+            options = ArsOptions()  # a linear policy, whatever the task has
+        else:
+            options = LEARNERS[name](hidden=own.hidden, activation=own.activation, normalize=own.normalize)
     return options if network is None else dataclasses.replace(options, network=network)
 
 

@@ -79,11 +79,8 @@ class CompliantContact(AbstractForceContact):
         tangent, friction = constraints.tangent[:, :2], constraints.friction[:, :2]
         approach, slip = _relative_velocity(constraints, v, tap)
         normal = tap(NORMAL_FORCE, self.normal_force(model, points, approach))
-        speed = jnp.sqrt(jnp.sum(slip**2, axis=1) + MIN_SLIP_SPEED**2)
-        geoms = model.geoms
-        transition, breakaway = (self._of_points(x, points) for x in (geoms.transition_speed, geoms.breakaway))
-        level = self.friction_model.level(speed, transition, breakaway)
-        friction_force = tap(FRICTION_FORCE, -friction * (normal * level / speed)[:, None] * slip)
+        per_slip = self.friction_per_slip(model, points, friction, normal, slip)
+        friction_force = tap(FRICTION_FORCE, -per_slip * slip)
         total = constraints.normal.T @ normal + jnp.einsum("pdn,pd->n", tangent, friction_force)
         padded = jnp.pad(friction_force, ((0, 0), (0, 2 - friction_force.shape[1])))
         report = ContactReport(
@@ -107,6 +104,29 @@ class CompliantContact(AbstractForceContact):
         touching = points.distance < -MIN_OVERLAP
         depth = jnp.where(touching, -points.distance, 1.0)
         return jnp.where(touching, depth**n * jnp.maximum(k + d * approach, 0.0), 0.0)
+
+    def friction_per_slip(
+        self,
+        model: Model,
+        points: ContactPoints,
+        coefficients: Float[Array, "points d"],
+        normal: Float[Array, " points"],
+        slip: Float[Array, "points d"],
+    ) -> Float[Array, "points d"]:
+        """Friction over slip along each tangent [N s/m].
+
+        Args:
+            model: The robot.
+            points: Contact points.
+            coefficients: Friction coefficient along each tangent.
+            normal: Normal force [N].
+            slip: Slip [m/s].
+        """
+        speed = jnp.sqrt(jnp.sum(slip**2, axis=1) + MIN_SLIP_SPEED**2)
+        geoms = model.geoms
+        transition, breakaway = (self._of_points(x, points) for x in (geoms.transition_speed, geoms.breakaway))
+        level = self.friction_model.level(speed, transition, breakaway)
+        return coefficients * (normal * level / speed)[:, None]
 
     def _of_points(self, of_geoms: Float[Array, " geoms"], points: ContactPoints) -> Float[Array, " points"]:
         """Mean over the two geoms of each point."""
