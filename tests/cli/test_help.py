@@ -27,6 +27,17 @@ def test_examples_only_use_options_that_exist(verb):
         assert {word for word in example.split() if word.startswith("--")} <= known
 
 
+@pytest.mark.parametrize(
+    ("verb", "usage"),
+    [("compare", "[OPTIONS] FIT…"), ("inspect", "[OPTIONS] ROBOT [LOG…]"), ("posterior", "[OPTIONS] FIT")],
+)
+def test_usage_shows_arguments_as_they_are_typed(truesim, verb, usage):
+    """No braces, no second ellipsis, and --help takes no value."""
+    shown = truesim(verb, "--help").out
+    assert next(line.split(f" {verb} ")[1].strip() for line in shown.splitlines() if "Usage:" in line) == usage
+    assert "<bool>" not in shown
+
+
 def test_long_help_is_grouped(truesim):
     """The options of `identify` stand in groups."""
     outcome = truesim("identify", "--help")

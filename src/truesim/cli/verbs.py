@@ -138,7 +138,24 @@ VERB_TABLE = {
 }
 
 
-class Verb(TyperCommand):
+class PlainHelp:
+    """Commands whose help shows arguments as they are typed: FIT instead of {FIT}, and --help without a type."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Words of the line that shows the usage."""
+        pieces = super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        plain = [piece.replace("{", "").replace("}", "") for piece in pieces]
+        return [piece.removesuffix("...") if "…" in piece else piece for piece in plain]
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option `--help`."""
+        option = super().get_help_option(ctx)  # type: ignore[misc]
+        if option is not None:
+            option.metavar = ""
+        return option
+
+
+class Verb(PlainHelp, TyperCommand):
     """A command whose list options take several words, and which runs in float64."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -173,7 +190,7 @@ class Verb(TyperCommand):
         return "quiet" in inspect.signature(inspect.unwrap(self.callback)).parameters  # type: ignore[arg-type]
 
 
-class VerbList(TyperGroup):
+class VerbList(PlainHelp, TyperGroup):
     """Command group for the help of `truesim` itself: lists the verbs without importing them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -201,7 +218,9 @@ def list_verbs() -> TyperGroup:
     def truesim() -> None:
         """Make a robot simulator agree with the real machine."""
 
-    return typer.main.get_command(app)  # type: ignore[return-value]
+    group = typer.main.get_command(app)
+    arrange(group.params)
+    return group  # type: ignore[return-value]
 
 
 def load_verb(name: str) -> TyperCommand:
