@@ -119,3 +119,31 @@ def test_coincident_bodies(geom):
     for _ in range(20):
         mujoco.mj_step(scene, data)
     np.testing.assert_allclose(found.qpos[0, -1], data.qpos, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("geom", ["size='.1'", "type='box' size='.1 .08 .06'"])
+def test_everything_touches(geom):
+    """Ten bodies that all overlap each other and the floor move as in MuJoCo, without NaN."""
+    bodies = "".join(
+        f"<body pos='{0.02 * i} {0.01 * (i % 3)} .08'><freejoint/><geom {geom} mass='1'/></body>" for i in range(10)
+    )
+    scene = mujoco.MjModel.from_xml_string(
+        f"<mujoco><worldbody><geom type='plane' size='5 5 .1'/>{bodies}</worldbody></mujoco>"
+    )
+    q, v, w, u = states(scene, 1, 3)
+    found = Engine(from_mujoco(scene), scene).rollout(q, 0 * v, w, u)
+    data = mujoco.MjData(scene)
+    for _ in range(3):
+        mujoco.mj_step(scene, data)
+    assert data.ncon > 40
+    np.testing.assert_allclose(found.qpos[0, -1], data.qpos, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("geom", ["type='cylinder' size='.1 .1'", "type='ellipsoid' size='.1 .08 .06'"])
+def test_coincident_round_bodies_stay_finite(geom):
+    """The direction in which they part is arbitrary, as nothing prefers one."""
+    body = f"<body pos='0 0 .1'><freejoint/><geom {geom} mass='1'/></body>"
+    scene = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{body}{body}</worldbody></mujoco>")
+    q, v, w, u = states(scene, 1, 20)
+    found = Engine(from_mujoco(scene), scene).rollout(q, 0 * v, w, u)
+    assert np.all(np.isfinite(found.qpos))
