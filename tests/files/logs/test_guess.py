@@ -66,3 +66,20 @@ def test_the_written_file_reads_the_log(recorded, tmp_path):
     np.testing.assert_allclose(log.time[1], 0.005)
     assert np.abs(log.column("qpos/elbow")).max() < 2
     np.testing.assert_allclose(log.column("ctrl/a2"), np.radians(-recorded["goal_elbow"]))
+
+
+MOTORS = """<mujoco><worldbody><body><joint name="j1"/><geom size="0.1"/><body><joint name="j2"/><geom size="0.1"/>
+</body>
+</body></worldbody><actuator>%s</actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("kind", ["motor", "position"])
+def test_torques_are_the_controls_of_motors_only(kind):
+    """Without commands, torques numbered like the joints are controls if the actuators are torque motors."""
+    model = loads(MOTORS % "".join(f'<{kind} name="a{k}" joint="j{k}"/>' for k in (1, 2)))
+    t = np.arange(0, 1, 0.01)
+    log = {"timestamp": t, "actual_q_0": np.sin(t), "actual_q_1": np.cos(t)}
+    log |= {f"actual_torque_{k}": np.sin(3 * t + k) for k in (0, 1)} | {f"actual_current_{k}": t for k in (0, 1)}
+    found = {g.target: g.column for g in guess_mapping(log, model) if g.target.startswith("ctrl/")}
+    expected = {"ctrl/a1": "actual_torque_0", "ctrl/a2": "actual_torque_1"}
+    assert found == (expected if kind == "motor" else {})

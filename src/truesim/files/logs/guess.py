@@ -14,6 +14,7 @@ from truesim.files.logs.command_checks import compare
 from truesim.files.logs.log import Log
 from truesim.files.logs.mapping import UNIT_FACTORS
 from truesim.files.logs.read import TIME_COLUMN_NAMES
+from truesim.physics.model.actuators import AFFINE
 from truesim.physics.model.columns import command_columns, joint_position_columns
 from truesim.physics.model.kinds import HINGE, SLIDE
 from truesim.physics.model.model import Model
@@ -32,7 +33,8 @@ COMMAND_WORDS = {
     "ref",
 }
 RATE_WORDS = {"vel", "velocity", "qvel", "dq", "speed", "qd", "acc", "acceleration"}
-EFFORT_WORDS = {"effort", "torque", "tau", "current", "load", "force", "temperature", "voltage"}
+EFFORT_WORDS = {"effort", "torque", "torques", "tau", "current", "load", "force", "temperature", "voltage"}
+TORQUE_WORDS = {"effort", "torque", "torques", "tau"}
 STAMP_WORDS = {"t", "time", "times", "timestamp", "stamp", "seconds", "sec", "millis", "elapsed", "clock"}
 DEGREE_WORDS = {"deg", "degs", "degree", "degrees"}
 PLAUSIBLE_PERIODS = (2e-4, 0.3)
@@ -91,7 +93,18 @@ def guess_mapping(columns: Mapping[str, np.ndarray], model: Model) -> list[Guess
         joint = model.actuators.joints[i]
         unit = _guess_unit(columns[column], model, joint)[0] if joint >= 0 and own is not None and own.unit else ""
         found.append(_with_sign(Guess(command_columns(model)[i], column, unit), own, columns, time))
-    return found
+    return found if by_name else [*found, *_guess_torques(words, model)]
+
+
+def _guess_torques(words: Mapping[str, set[str]], model: Model) -> list[Guess]:
+    """Recorded torques of the joints, which are the controls of a robot whose actuators are all torque motors."""
+    actuators = model.actuators
+    if any(name != AFFINE for name in actuators.models) or np.any(actuators.bias):
+        return []
+    torques = [name for name, own in words.items() if own & TORQUE_WORDS and not own & RATE_WORDS]
+    assigned = _assign([model.driven(i) for i in range(model.nu)], torques)
+    doubt = "a torque, taken as the control of its motor [N m or N]"
+    return [Guess(command_columns(model)[i], column, doubts=(doubt,)) for i, column in assigned.items()]
 
 
 def mapping_text(found: Sequence[Guess], source: str) -> str:
