@@ -1,5 +1,6 @@
 """Training: a policy is learned, saved, run by NumPy alone and by ONNX, resumed, and played in MuJoCo."""
 
+import csv
 import dataclasses
 import json
 import shutil
@@ -14,6 +15,7 @@ import pytest
 from truesim.core.errors import TruesimError
 from truesim.core.precision import float32
 from truesim.policies import PpoOptions, TrainOptions, load_policy, make_task, play, train
+from truesim.policies.play import PlayOptions
 from truesim.policies.policy import check_policy
 from truesim.policies.task import Reward
 from truesim.policies.training import CHECKPOINT_FILE
@@ -124,3 +126,18 @@ def test_a_folder_that_is_no_policy_is_refused(trained, tmp_path):
     (tmp_path / "copy" / "weights.npz").unlink()
     with pytest.raises(TruesimError, match=r"has no weights\.npz"):
         load_policy(tmp_path / "copy")
+
+
+def test_episodes_of_training_may_be_shorter(task, tmp_path):
+    """Training cuts them at their own length, and playing at that of the task."""
+    easy = dataclasses.replace(task, terminations={}, seconds=3.0, training_seconds=0.4)
+    train(easy, tmp_path / "short", learner=SMALL, options=TrainOptions(steps=64 * 8 * 8, evaluate_every=0))
+    with (tmp_path / "short" / "progress.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    lengths = [float(row["length"]) for row in rows if row["length"] != "nan"]
+    assert lengths
+    assert max(lengths) == round(0.4 / easy.period)
+    played = play(load_policy(tmp_path / "short"), easy, options=PlayOptions(episodes=2))
+    np.testing.assert_allclose(played.seconds, 3.0)
+    with pytest.raises(TruesimError, match="the shortest is one control period"):
+        dataclasses.replace(task, training_seconds=0.001)

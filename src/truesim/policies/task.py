@@ -170,6 +170,8 @@ class PolicyTask:
     """Time between two actions [s], a whole number of time steps of the simulator."""
     seconds: float = 10.0
     """Longest episode [s]."""
+    training_seconds: float | None = None
+    """Longest episode in training [s]; `seconds` by default. Shorter ones begin more often: starts are learned."""
     latency: tuple[float, float] = (0.0, 0.0)
     """Range of the delay of actions, drawn for each episode in whole time steps [s]."""
     jitter: float = 0.0
@@ -209,6 +211,11 @@ class PolicyTask:
                 f"Parameters of {self.name} change every {self.change_interval:g} s on average; the shortest interval "
                 f"is the control period of {self.period:g} s."
             )
+        if self.training_seconds is not None and not self.training_seconds >= self.period:
+            raise TruesimError(
+                f"Episodes of {self.name} last {self.training_seconds:g} s in training; the shortest is one control "
+                f"period, {self.period:g} s."
+            )
         if not self.jitter >= 0:
             raise TruesimError(f"The jitter of {self.name} is {self.jitter:g} s; it cannot be negative.")
         object.__setattr__(self, "randomization", self.randomization.expanded(self.simulator))
@@ -240,6 +247,13 @@ class PolicyTask:
     def jitter_steps(self) -> int:
         """Largest additional delay of an action in time steps of the simulator."""
         return round(self.jitter / float(self.simulator.timestep))
+
+    @property
+    def for_training(self) -> "PolicyTask":
+        """The task with the longest episode of training."""
+        if self.training_seconds is None:
+            return self
+        return dataclasses.replace(self, seconds=min(self.seconds, self.training_seconds))
 
     @property
     def loses_values(self) -> bool:

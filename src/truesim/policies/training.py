@@ -101,8 +101,9 @@ class _Training:
     def __init__(self, task: PolicyTask, out: Path, learner: LearnerOptions, options: TrainOptions):
         self.task, self.out, self.learner, self.options = task, out, learner, options
         threads = options.threads
+        practice = task.for_training
         self.environment = Environment(
-            task, learner.episodes, physics=physics_of(task, learner.episodes, threads), threads=threads
+            practice, learner.episodes, physics=physics_of(practice, learner.episodes, threads), threads=threads
         )
         self.learning = learner.make(self.environment)
         self.fingerprint = fingerprint(task.name, task.robot, task.randomization.paths, learner, options.seed)

@@ -22,8 +22,8 @@ from truesim.physics.simulation import Simulator
 
 SHAPES_WITH_HEIGHT = ("sphere", "capsule", "cylinder", "box")
 """Shapes of which `lowest_points` knows the lowest point."""
-TRAINING_SOLVER = NewtonOptions(iterations=8, tolerance=1e-5, line_search_points=20, line_search_tolerance=0.1)
-"""Stopping rules of the contact solver in training; tighter ones take longer and move alike."""
+TRAINING_SOLVER = NewtonOptions(iterations=8, tolerance=1e-5, line_search_points=50, line_search_tolerance=0.1)
+"""Stopping rules of the contact solver in training; tighter ones take longer and move alike, fewer points diverge."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -51,7 +51,7 @@ def go2_joystick(robot: str | Path, randomization: Randomization | None = None) 
             3,
             _draw_command,
             names=("forward m/s", "left m/s", "yaw rad/s"),
-            interval=(3.0, 8.0),
+            interval=(2.0, 6.0),
             measured=lambda now: jnp.concatenate([base_velocity(now)[:2], now.v[5:6]]),
             draw_for_test=lambda draw: draw.uniform(TEST_LOW, TEST_HIGH, (3,)),
         ),
@@ -60,6 +60,7 @@ def go2_joystick(robot: str | Path, randomization: Randomization | None = None) 
         randomization=default_randomization(own).merged(randomization or Randomization()),
         period=JOYSTICK_PERIOD,
         seconds=20.0,
+        training_seconds=5.0,  # of 20 s, one step in twenty is a start, and policies fall there
         latency=(0.0, JOYSTICK_PERIOD),
         max_speed=60.0,
         robot={"robot": str(Path(robot).absolute())},
