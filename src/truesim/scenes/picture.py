@@ -67,7 +67,7 @@ class Canvas:
         """
         shape = (height * OVERSAMPLING, width * OVERSAMPLING)
         size = shape[0] * shape[1]
-        return cls(camera, shape, *(np.zeros((size, *n), np.float32) for n in ((3,), ())), _far(size))
+        return cls(camera, shape, np.zeros((size, 3), np.float32), np.zeros(size, np.float32), _far(size))
 
     def paint(self, actor: PosedShapes) -> "Canvas":
         """The canvas with a robot; ghosts are blended over what is there."""
@@ -155,7 +155,7 @@ def _rasterize(actor: PosedShapes, camera: Camera, shape: tuple[int, int]) -> tu
         pixels = np.stack([shape[1] / 2 + zoom * seen[:, 0] / z, shape[0] / 2 - zoom * seen[:, 1] / z, seen[:, 2]], 1)
         corners.append(pixels[each.faces])
         shades.append(brightness[..., None] * np.array(actor.tint or each.color[:3]))
-    return _fill(*(np.concatenate(x).astype(np.float32) for x in (corners, shades)), shape)
+    return _fill(np.concatenate(corners).astype(np.float32), np.concatenate(shades).astype(np.float32), shape)
 
 
 def _brightness(vertices: np.ndarray, faces: np.ndarray, forward: np.ndarray) -> Float[np.ndarray, "faces 3"]:
