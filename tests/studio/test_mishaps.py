@@ -93,7 +93,7 @@ def test_a_stopped_fit_keeps_its_values_and_continues(studio, tmp_path):
         studio.wait(600)
         page.get_by_role("tab", name="6 Results").click()
         page.get_by_role("button", name="Suggest networks").wait_for(timeout=PATIENCE)
-    assert studio.session.fit.status != "interrupted"
+    assert studio.session.fit.status != "interrupted", studio._message.content
     assert not complaints
 
 
@@ -105,7 +105,7 @@ def test_a_closed_tab_does_not_end_the_fit(studio):
         until(page, lambda: studio._worker is not None and studio._worker.is_alive())
     studio.go.set()
     studio.wait(600)
-    assert studio.session.fit is not None
+    assert studio.session.fit is not None, studio._message.content
     complaints = []
     with opened(studio.viewing.address, complaints) as page:
         page.get_by_text("Next: Results").wait_for(timeout=PATIENCE)
