@@ -83,18 +83,17 @@ def test_a_stopped_fit_keeps_its_values_and_continues(studio, tmp_path):
         page.get_by_role("button", name="Run").click()
         page.get_by_role("button", name="Stop").click(timeout=PATIENCE)
         until(page, lambda: studio.observer.is_stopped)
-        stopped = studio.observer
+        stopped = studio._worker
         studio.go.set()
         page.get_by_text("Run continues it").wait_for(timeout=2 * PATIENCE)
         assert (tmp_path / "fit" / "fit.json").is_file()
         assert studio.session.fit.status == "interrupted"
         page.get_by_role("button", name="Run").click(timeout=PATIENCE)
-        until(page, lambda: studio.observer is not stopped)
-        until(page, lambda: studio.session.fit.status != "interrupted")
+        until(page, lambda: studio._worker is not stopped and studio._worker.is_alive())
         studio.wait(600)
         page.get_by_role("tab", name="6 Results").click()
         page.get_by_role("button", name="Suggest networks").wait_for(timeout=PATIENCE)
-    assert studio.session.fit.status != "interrupted"
+    assert studio.session.fit.status != "interrupted", studio._message.content
     assert not complaints
 
 
@@ -103,10 +102,10 @@ def test_a_closed_tab_does_not_end_the_fit(studio):
     with opened(studio.viewing.address, []) as page:
         page.get_by_role("tab", name="5 Solve").click(timeout=PATIENCE)
         page.get_by_role("button", name="Run").click()
-        page.get_by_role("button", name="Stop").wait_for(timeout=PATIENCE)
+        until(page, lambda: studio._worker is not None and studio._worker.is_alive())
     studio.go.set()
     studio.wait(600)
-    assert studio.session.fit is not None
+    assert studio.session.fit is not None, studio._message.content
     complaints = []
     with opened(studio.viewing.address, complaints) as page:
         page.get_by_text("Next: Results").wait_for(timeout=PATIENCE)

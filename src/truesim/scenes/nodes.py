@@ -19,7 +19,7 @@ SCENE_GHOST_OPACITY = 0.4
 TINTS = {"fitted": FITTED_COLOR, "start": START_COLOR}
 MIN_SHOWN_CHANGE = 1e-9
 """Change of a position [m] or quaternion from frame to frame below which a body stays where it is."""
-GROWTH = {"start": 0.002, "fitted": 0.003}
+GHOST_GROWTH = {"start": 0.002, "fitted": 0.003}
 """Growth of ghosts relative to the size of the scene; different, because robots that agree would flicker."""
 PLAIN_COLOR = (0.62, 0.64, 0.68)
 """Color of a simulated robot that is neither the fitted nor the start one."""
@@ -104,7 +104,7 @@ def add_replay(server: Any, replay: Replay) -> dict[str, RobotNodes]:
         replay.shapes if len(replay.poses) == 1 else [dataclasses.replace(s, color=s.muted) for s in replay.shapes],
     )
     for name, poses in replay.poses.items():
-        growth = GROWTH.get(name, 0.0) * camera.radius
+        growth = GHOST_GROWTH.get(name, 0.0) * camera.radius
         nodes[name] = RobotNodes.add(scene, name, shapes, replay.parents, growth)
         nodes[name].move(poses, 0)
     return nodes

@@ -141,7 +141,7 @@ class Studio:
         self._describe_offers({})
 
     def _describe_offers(self, hints: Mapping[str, str]) -> None:
-        """What the offered parameters are, and what the logs show of them."""
+        """Describe the offered parameters, and what the logs show of them."""
         rows = [f"| `{name}` | {words} | {hints.get(name, '')} |" for name, words in self.session.offered()]
         self._offer_words.content = "| parameters | what | in the logs |\n|---|---|---|\n" + "\n".join(rows)
 

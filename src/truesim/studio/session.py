@@ -30,7 +30,7 @@ from truesim.physics.parameters import free as free_parameters
 from truesim.report.sections.provenance import wrapped_command
 from truesim.scenes.motions import BodyPoses, poses_of, recorded_motion, simulated_motion
 
-COMMAND_WIDTH = 48
+PANEL_COMMAND_WIDTH = 48
 """Characters of a line of a command."""
 OFFERED = (
     ("bodies/*.mass", "mass of every body"),
@@ -165,7 +165,7 @@ class Session:
         words += ["--holdout", *map(str, self.log_files[split:])] if self.holdout else []
         words += ["--contact", self.contact] if self.contact != NONE else []
         words += ["--free", *(self.free or ("PATTERN",)), "--out", str(out or "fit")]
-        return wrapped_command(words, COMMAND_WIDTH)
+        return wrapped_command(words, PANEL_COMMAND_WIDTH)
 
     def _robot(self) -> Model:
         if self.model is None:
