@@ -143,7 +143,7 @@ def identify(
     return EXIT_CODES[fit.status]
 
 
-def _write_page(fit: ts.Fit, out: Path) -> Path:
+def _write_page(fit: "ts.Fit", out: Path) -> Path:
     """Write the page of a fit that is saved; without space for it the fit stays."""
     try:
         return fit.report()

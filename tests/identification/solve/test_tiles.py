@@ -1,6 +1,5 @@
 """Normal equations by tiles of segments: the same numbers in less memory."""
 
-import gc
 import tracemalloc
 
 import numpy as np
@@ -79,7 +78,6 @@ def test_only_a_tile_of_derivatives_is_held(long, monkeypatch):
     seen = 0
     for tile in linearize(problem, at, weights, w):
         seen += tile.residual.shape[0]
-        gc.collect()  # problems of earlier tiles
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert seen == count > 20 * segments

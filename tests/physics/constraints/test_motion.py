@@ -80,15 +80,7 @@ def test_record_agrees_with_rollout():
 
 
 def test_parts_that_the_routines_do_not_have():
-    """A simulator with other choices than the file's says why it is not simulated by the routines."""
-    _, simulator = simulator_of(tumbling("box", integrator="implicit"))
-    assert "integrator" in (reason_against(simulator) or "")
-
-
-def test_spatial_tendons_are_named():
-    """A file with a spatial tendon beside a fixed one is left to the definition, with the reason."""
-    ends = '<site name="here"/><site name="there" pos="1 0 1"/>'
-    tendon = '<tendon><spatial name="string"><site site="here"/><site site="there"/></spatial></tendon>'
-    text = tumbling("box").replace("<worldbody>", f"<worldbody>{ends}").replace("</mujoco>", f"{tendon}</mujoco>")
+    """A file with an option that the routines lack says why it is not simulated by them."""
+    text = tumbling("box").replace("<worldbody>", '<option><flag warmstart="disable"/></option><worldbody>')
     _, simulator = simulator_of(text)
-    assert reason_against(simulator) == "the file has spatial tendons"
+    assert "mjDSBL_WARMSTART" in (reason_against(simulator) or "")

@@ -96,7 +96,7 @@ def profiled_jacobian(
     problem = solution.problem
     out = np.zeros((*w.shape, problem.solved.size))
     for tile in linearize(problem, solution.at, solution.weights, w):
-        J, to = tile.residual, out[tile.segments].reshape(*tile.residual.shape[:2], -1)
+        J, to = tile.residual, out[tile.segments].reshape(*tile.residual.shape[:2], out.shape[-1])
         own = J.shape[-1] - moves.shape[1]
         np.matmul(J[..., own:], moves[tile.segments], out=to)
         logs = problem.layout.log[tile.segments]
@@ -120,7 +120,7 @@ def _noise_memory(
     nx = equations.chains.gradient.shape[-1]
     tiles = linearize(problem, solution.at, solution.weights, w)
     by_state = np.concatenate([tile.residual[drawn[tile.segments]][..., -nx:] for tile in tiles])
-    by_parameter = J[segments].reshape(-1, J.shape[-1])
+    by_parameter = J[segments].reshape(len(segments) * J.shape[1] * J.shape[2], J.shape[3])
     D, E, _, g = (x[chosen][:, : own.shape[1]] for x in equations.chains)
 
     def left(noise: np.ndarray) -> np.ndarray:
@@ -128,7 +128,7 @@ def _noise_memory(
         border = own.pad(by_state.transpose(0, 2, 1) @ draws)
         empty = np.zeros((noise.shape[-1], noise.shape[-1] + 1))
         states = eliminate(Chains(D + 1e-12 * np.eye(nx), E, border, 0 * g), empty[:, 1:], empty[:, 0]).sensitivity()
-        rest = (draws + by_state @ states[own.window, own.place]).reshape(len(by_parameter), -1)
+        rest = (draws + by_state @ states[own.window, own.place]).reshape(len(by_parameter), noise.shape[-1])
         rest -= by_parameter @ (inverse @ (by_parameter.T @ rest))
         return own.pad(rest.reshape(draws.shape)).reshape(noise.shape)
 

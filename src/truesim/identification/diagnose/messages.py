@@ -33,6 +33,14 @@ _TORQUE_START = {
 }
 
 
+_RESIDUALS = {
+    Code.STAMP_JITTER: "Samples were taken {ms:.2g} ms (standard deviation) before or after their stamps, which makes "
+    "{share:.0f} % of the residual; the intervals count it as noise. Record when each sample was taken.",
+    Code.FIXED_MASSES: "The residuals contradict {0}, which is fixed (score {ratio:.0f} times that of right masses). "
+    "The intervals assume it: 1 % of it moves {1} by {value:.2g} standard deviations. Free it.",
+}
+
+
 def explain(diagnostic: Diagnostic) -> str:
     """A diagnostic as a sentence."""
     if diagnostic.code in _FIXED:
@@ -51,16 +59,9 @@ def explain(diagnostic: Diagnostic) -> str:
             if len(names) > 1:
                 return f"Freeing {names[0]} as well would remove {share}."
             return f"Freeing {names[0]} would remove {share}: the free parameters make up for it with wrong values."
-        case Code.STAMP_JITTER:
-            return (
-                f"Samples were taken {1e3 * value:.2g} ms (standard deviation) before or after their stamps, which "
-                f"makes {100 * ratio:.0f} % of the residual; the intervals count it as noise. Record when each sample "
-                "was taken."
-            )
-        case Code.FIXED_MASSES:
-            return (
-                f"The residuals contradict {names[0]}, which is fixed (score {ratio:.0f} times that of right masses). "
-                f"The intervals assume it: 1 % of it moves {names[1]} by {value:.2g} standard deviations. Free it."
+        case Code.STAMP_JITTER | Code.FIXED_MASSES:
+            return _RESIDUALS[diagnostic.code].format(
+                *names, ms=1e3 * value, value=value, ratio=ratio, share=100 * ratio
             )
         case Code.CONTRADICTORY_LOGS:
             return f"The logs contradict each other: each fits alone, but {names[0]} is {names[1]} and {names[2]}."

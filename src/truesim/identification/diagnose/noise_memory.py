@@ -49,7 +49,7 @@ class NoiseMemory:
         total = np.zeros((J.shape[-1], J.shape[-1]))
         for row, variances in enumerate(self.variances):
             own = J[:, :, row]
-            flat = own.reshape(-1, own.shape[-1])
+            flat = own.reshape(own.shape[0] * own.shape[1], own.shape[2])
             for factor, variance in zip(self.factors, variances, strict=True):
                 if variance > 0:
                     past = _decaying_sum(own, factor)

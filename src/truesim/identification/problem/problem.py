@@ -241,7 +241,7 @@ class Problem:
         return Segment(q, v, commands, stamps, intervals_at(recording, at), self._memory(memory, len(q)))
 
     def _memory(self, memory: np.ndarray | None, count: int) -> Float[np.ndarray, "segments memory"]:
-        return np.full((count, self.shooting.memory_size), np.nan) if memory is None else memory
+        return np.full((count, memory_size(self.simulator)), np.nan) if memory is None else memory
 
     def predict(self, theta: Float[np.ndarray, " size"], log: int, segment: Segment) -> SimulatedSegment:
         """Simulate segments of a log."""

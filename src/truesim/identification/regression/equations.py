@@ -138,7 +138,7 @@ def coupled_terms(
 ) -> Float[np.ndarray, "n columns"]:
     """Columns of the motors that turn with several joints, in the equations of one joint."""
     each = [samples.a[at] @ C.T, samples.v[at] @ C.T, samples.coupled[at]]
-    return (np.stack(each, axis=-1) * C[:, j, None]).reshape(len(at), -1)
+    return (np.stack(each, axis=-1) * C[:, j, None]).reshape(len(at), len(each) * len(C))
 
 
 def joint_terms(
