@@ -74,7 +74,7 @@ def heaped(seed: int, decades: float) -> tuple:
     return scales, rng.uniform(0, 1, 3), rng.uniform(0, 1, 3), np.array([*q, 0.1]), v
 
 
-def judge(found) -> None:
+def check_energy(found) -> None:
     """Finite, and no more energy than without contact."""
     assert np.all(np.isfinite(found["q"]))
     assert np.all(np.isfinite(found["v"]))
@@ -86,7 +86,7 @@ def judge(found) -> None:
 @settings(max_examples=EXAMPLES)
 def test_masses_that_differ_by_six_decades(heap, seed, decades):
     """Energy never grows by contact, whatever the masses, friction and restitution."""
-    judge(heap(*heaped(seed, decades)))
+    check_energy(heap(*heaped(seed, decades)))
 
 
 @pytest.fixture(scope="module", params=["capsule", "cylinder"])
@@ -151,11 +151,11 @@ def test_a_thin_rod_slides_and_rolls_to_rest_on_the_floor():
 
 
 def test_the_effective_mass_of_a_rod_does_not_vanish_with_its_radius():
-    """It is a part of the rod's mass, however easily the rod turns about its own axis."""
-    for radius in (1e-2, 1e-5):
-        simulator = rigid(scene(rod(radius)))
-        mass = effective_masses(simulator.model, simulator.contact.detector).pairs
-        assert np.all((mass > 1e-3) & (mass < 1))
+    """It is the same part of the rod's mass for all thin rods, however easily they turn about their own axes."""
+    simulators = [rigid(scene(rod(radius))) for radius in (1e-2, 1e-3, 1e-5)]
+    masses = np.ravel([effective_masses(s.model, s.contact.detector).pairs for s in simulators])
+    assert np.all((masses > 5e-3) & (masses < 1))
+    np.testing.assert_allclose(masses, masses[-1], rtol=0.02)
 
 
 def problem_of(cone, seed: int):
