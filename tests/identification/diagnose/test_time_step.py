@@ -9,7 +9,7 @@ from truesim.files.logs import Log
 from truesim.files.robots import loads
 from truesim.identification import identify
 from truesim.identification.diagnose.messages import explain
-from truesim.identification.diagnose.status import Code, Status
+from truesim.identification.diagnose.status import Code, Diagnostic, Status
 from truesim.identification.diagnose.time_step import half_step_shift
 
 MORE = (*FREE, "joints/*.armature")
@@ -52,3 +52,10 @@ def test_estimates_that_move_are_named(coarse):
         assert not estimate.low <= d.value <= estimate.high
         assert abs(d.ratio - 1) > 0.05
     assert "depends on the time step: with 2.5 ms it would be" in explain(found[0])
+
+
+def test_an_estimate_at_zero_has_no_relative_change():
+    """Friction that ends at its bound of zero is named without a percentage, also after it was saved."""
+    for ratio in (np.inf, np.nan):
+        sentence = explain(Diagnostic(Code.TIME_STEP, ("joints/arm.frictionloss", "2"), 1.3e-4, ratio))
+        assert sentence.endswith("with 2 ms it would be 0.00013 instead of zero.")

@@ -1,5 +1,7 @@
 """Diagnostics and flags as sentences, for terminals, pages and files."""
 
+import math
+
 from truesim.identification.diagnose.status import Code, Diagnostic
 
 _FIXED = {
@@ -75,7 +77,7 @@ def explain(diagnostic: Diagnostic) -> str:
             return f"{names[0]} is {value:.3g}, {100 * ratio:.0f} % of the force that the joint's actuator can exert."
         case Code.TIME_STEP:
             what = f"{names[0]} depends on the time step: with {names[1]} ms it would be {value:.3g}"
-            return f"{what} ({100 * (ratio - 1):+.0f} %)."
+            return f"{what} instead of zero." if not math.isfinite(ratio) else f"{what} ({100 * (ratio - 1):+.0f} %)."
         case Code.HELD_OUT_WORSE:
             what = f"{names[0]}: the error on held-out logs, {value:.3g}"
             return f"{what}, is {ratio:.1f} times that on the logs of the fit."

@@ -51,7 +51,8 @@ def time_step_diagnostics(
             k = int(np.argmax(change))
             if change[k] > options.step_change:
                 name = e.path if value.size == 1 else f"{e.path}[{k}]"
-                found.append(Diagnostic(Code.TIME_STEP, (name, f"{1e3 * step / 2:.3g}"), new[k], new[k] / value[k]))
+                ratio = new[k] / value[k] if value[k] else np.inf
+                found.append(Diagnostic(Code.TIME_STEP, (name, f"{1e3 * step / 2:.3g}"), new[k], ratio))
     return tuple(sorted(found, key=lambda d: -abs(d.ratio - 1)))
 
 
