@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from truesim.cli.grouped import grouped
 from truesim.files.robots import load
 from truesim.physics.model import paths
 
@@ -163,3 +164,28 @@ def test_a_robot_at_rest_is_told(truesim, arm, tmp_path):
     outcome = truesim("inspect", arm, "run.csv")
     assert outcome.code == 0, outcome.err
     assert "no joint moves" in outcome.out
+
+
+def test_the_log_of_another_robot_ends_the_output(truesim, arm, tmp_path):
+    """No tables of what the motion of no joint identifies; the guess says which joints the robot has."""
+    time = np.arange(50) * 0.01
+    pl.DataFrame({"time": time, **{f"panda_joint{k}": np.sin(time + k) for k in range(1, 8)}}).write_csv(
+        tmp_path / "panda.csv"
+    )
+    outcome = truesim("inspect", arm, tmp_path / "panda.csv")
+    assert "No column belongs to this robot" in outcome.out
+    assert "No anomalies" not in outcome.out
+    assert "Motion of the joints" not in outcome.out
+    outcome = truesim("inspect", arm, tmp_path / "panda.csv", "--write-mapping", tmp_path / "mine.toml")
+    assert outcome.code == 2
+    assert "Is it the log of another robot?" in outcome.err
+
+
+def test_findings_of_many_columns_are_told_once():
+    """Sentences that differ in names and numbers only."""
+    alike = [(f"qpos/j{k}", f"runs from {-k} to {2.5 * k}: degrees?") for k in range(20)]
+    lines = grouped([*alike, ("time", "jumps.")])
+    assert lines[0] == "qpos/j0: runs from 0 to 0.0: degrees?"
+    assert lines[1].startswith("The same of qpos/j1, qpos/j2,")
+    assert lines[1].endswith("(19 in all)")
+    assert lines[2:] == ["time: jumps."]

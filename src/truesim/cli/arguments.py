@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from truesim.cli import lazy
 from truesim.core.errors import FileError
 from truesim.core.missing import missing_file
 
@@ -20,7 +21,7 @@ def _existing_robot(path: Path) -> Path:
 
 def _existing_logs(paths: list[Path] | None) -> list[Path] | None:
     for path in paths or ():
-        if not path.exists():
+        if not path.exists() and not lazy.logs.select_episodes(path)[0].exists():
             raise missing_file("log file", path)
     return paths
 

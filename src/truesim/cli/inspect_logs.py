@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from truesim.cli.console import titled_table
+from truesim.cli.grouped import grouped
 from truesim.files.logs import Log, Matching, Sampling, matching, missing_samples, prepare, sampling
 from truesim.files.logs.match import resembling_column
 from truesim.identification.diagnose.observability import JOINT_PARAMETERS, Excitation, excitation, grade
@@ -27,6 +28,10 @@ GRADE_LEGEND = """● identifiable  ◐ weakly  ○ only in combinations  · not
 mx = mass times center of mass, Ixx = inertia about the origin of the body"""
 NEGLIGIBLE_JITTER = 1e-4
 """Jitter, as a fraction of the sampling period, that is shown as none; larger hides more."""
+RENAME = (
+    "If it is a log of this robot, --write-mapping mine.toml guesses which column is which, and --mapping mine.toml "
+    "renames them."
+)
 MAX_COMBINATIONS = 16
 """Combinations of parameters that are listed; JSON has all."""
 
@@ -40,7 +45,8 @@ def print_logs(model: Model, logs: list[Log], as_json: bool) -> None:
         return
     console = Console(width=None if sys.stdout.isatty() else LOG_TABLE_WIDTH, highlight=False)
     console.print(_sampling(logs), "")
-    _print_matches(console, model, ready)
+    if not _print_matches(console, model, ready):
+        return
     _print_findings(console, ready)
     _print_excitation(console, model, shown)
 
@@ -57,7 +63,8 @@ def _sampling(logs: list[Log]) -> Table:
     return table
 
 
-def _print_matches(console: Console, model: Model, logs: list[Log]) -> None:
+def _print_matches(console: Console, model: Model, logs: list[Log]) -> bool:
+    """Print which columns belong to the robot; False if none does."""
     matches = [matching(log, model) for log in logs]
     used = {column: what for match in matches for column, what in match.used.items()}
     table = titled_table(f"{len(used)} columns belong to the robot", "column", "is", "lowest", "highest", "")
@@ -69,10 +76,11 @@ def _print_matches(console: Console, model: Model, logs: list[Log]) -> None:
     if used:
         console.print(table, "")
     else:
-        console.print("No column belongs to this robot; a mapping file (--mapping) can rename them.", style="yellow")
+        _print_wrapped(console, f"No column belongs to this robot. {RENAME}", "yellow")
     for line in _unmatched(model, logs, matches):
         _print_wrapped(console, line)
     console.print()
+    return bool(used)
 
 
 def _rate_or_missing(logs: list[Log], column: str, known: int) -> str:
@@ -107,10 +115,11 @@ def _unmatched(model: Model, logs: list[Log], matches: list[Matching]) -> list[s
 def _print_findings(console: Console, logs: list[Log]) -> None:
     many = len(logs) > 1
     found = [(log, finding) for log in logs for finding in log.findings]
-    for log, finding in found:
-        mark = "!" if finding.severity == "warning" else "•"
-        style = "yellow" if finding.severity == "warning" else None
-        _print_wrapped(console, f"{mark} {log.name + ': ' if many else ''}{finding}", style)
+    for severity, mark, style in (("warning", "!", "yellow"), ("note", "•", None)):
+        chosen = [(log, finding) for log, finding in found if finding.severity == severity]
+        lines = [(f"{log.name + ': ' if many else ''}{f.subject}", f.message) for log, f in chosen]
+        for line in grouped(lines):
+            _print_wrapped(console, f"{mark} {line}", style)
     console.print("No anomalies.\n" if not found else "")
 
 

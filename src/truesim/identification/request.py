@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from truesim.files.logs.lerobot import select_episodes
 from truesim.identification.options import IdentifyOptions
 from truesim.physics.blueprint import Trained
 from truesim.physics.blueprint.file import description_of
@@ -13,6 +14,10 @@ from truesim.physics.contact.choose import NONE
 
 LIMITS_OF_SEARCH = ("workers", "seconds", "solves", "cost")
 """Options that decide how many solves of a search are done, but not which."""
+
+
+RECORDED = (".parquet", ".json", ".mcap", ".db3", ".yaml")
+"""Endings of the files of a data set or bag that hold what is fitted; videos do not."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +70,8 @@ class Request:
         """Hash that is equal for requests on equal files of which one continues the other."""
         flags = {name: value for name, value in self.flags().items() if name not in LIMITS_OF_SEARCH}
         said = json.dumps([self.free, flags | self._thresholds()], sort_keys=True, default=str)
-        files = [digest(Path(f)) for f in (self.robot, *self.logs, *self.holdout)]
+        mapping = self.options.mapping
+        files = [digest(Path(f)) for f in (self.robot, *self.logs, *self.holdout, *([mapping] if mapping else []))]
         return hashlib.sha256("\n".join([said, *files]).encode()).hexdigest()
 
     def _thresholds(self) -> dict[str, Any]:
@@ -82,5 +88,12 @@ class Request:
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file; empty if it does not exist."""
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    """SHA-256 of a file, or of the recordings in a folder; empty if it does not exist."""
+    if path.is_file():
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    path, episodes = select_episodes(path)
+    files = sorted(file for file in path.rglob("*") if file.suffix in RECORDED) if path.is_dir() else []
+    if not files:
+        return ""
+    said = [f"{file.relative_to(path).as_posix()} {digest(file)}" for file in files] + [str(episodes or "")]
+    return hashlib.sha256("\n".join(said).encode()).hexdigest()

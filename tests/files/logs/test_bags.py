@@ -102,3 +102,24 @@ def test_without_the_optional_group(tmp_path, monkeypatch, name):
     (tmp_path / name).write_bytes(b"")
     with pytest.raises(FileError, match=r"truesim\[ros\]"):
         read_log(tmp_path / name)
+
+
+def test_trajectories_and_states_of_controllers(tmp_path):
+    """Arrays get the names of their joints, and every point of a trajectory is a row at its own time."""
+    writer = pytest.importorskip("mcap.writer", reason=MISSING)
+    names = ["elbow", "shoulder"]
+    points = [{"positions": [i, 10 + i], "time_from_start": {"sec": 0, "nanosec": i * 10**8}} for i in range(3)]
+    state = {"joint_names": names, "reference": {"positions": [3.0, 4.0], "time_from_start": {"sec": 0, "nanosec": 0}}}
+    with (tmp_path / "run.mcap").open("wb") as file:
+        out = writer.Writer(file)
+        out.start()
+        schema = out.register_schema(name="trajectory", encoding="jsonschema", data=b"{}")
+        for topic, content in (("/goal", {"joint_names": names, "points": points}), ("/arm/state", state)):
+            channel = out.register_channel(topic=topic, message_encoding="json", schema_id=schema)
+            out.add_message(channel, log_time=START, publish_time=START, data=json.dumps(content).encode())
+        out.finish()
+    log = read_log(tmp_path / "run.mcap")
+    np.testing.assert_allclose(log.time, [0, 0.1, 0.2], atol=1e-9)
+    np.testing.assert_array_equal(log.column("goal/positions/shoulder"), [10, 11, 12])
+    assert log.column("arm/state/reference/positions/elbow")[0] == 3.0
+    assert not [name for name in log.columns if "time_from_start" in name]

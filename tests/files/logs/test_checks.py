@@ -96,3 +96,11 @@ def test_nothing_poisons_a_check():
     assert is_moving(holes)
     assert not said(qpos_elbow=holes)
     assert prepare(Log(TIME, {"qpos/elbow": np.full(len(TIME), np.nan)}), ROBOT).findings
+
+
+def test_a_unit_that_is_neither_radians_nor_degrees():
+    """Encoder counts lie beyond the range in degrees too; commands at their bounds are not told besides."""
+    sentences = said(qpos_elbow=2000 * SWING, ctrl_drive=2000 * SWING)
+    assert len(sentences) == 1
+    assert sentences[0].startswith("qpos/elbow: runs from -2e+03 to 2e+03")
+    assert "in which unit" in sentences[0]

@@ -76,3 +76,48 @@ def test_stamps_of_an_epoch_count_from_the_start(log):
     clean = prepare(later, ARM)
     assert clean.time[0] == 0
     np.testing.assert_allclose(np.diff(clean.time), np.diff(log.time), atol=1e-6)
+
+
+def test_torques_that_resemble_positions(log):
+    """Gravity makes torques agree with positions, but not as well as commands do: all servos say so."""
+    names = {"ctrl__a1": "qpos/shoulder", "ctrl__a2": "qpos/elbow"}
+    random = np.random.default_rng(0)
+    torques = {
+        u: 0.5 * log.columns[q] + 0.7 * np.std(log.columns[q]) * random.normal(size=len(log.time))
+        for u, q in names.items()
+    }
+    said = _warnings(_with(log, **torques))
+    assert len(said) == 2
+    assert all("is it a torque" in sentence for sentence in said)
+
+
+@pytest.mark.parametrize("kind", ["noise", "half"])
+def test_an_encoder_that_is_nearly_dead(log, kind):
+    """Some counts of noise, or no motion from the middle of the log on."""
+    q = log.columns["qpos/elbow"]
+    noise = 1e-3 * np.random.default_rng(0).integers(-1, 2, len(q))
+    (said,) = _warnings(_with(log, qpos__elbow=noise if kind == "noise" else np.where(log.time < 2.0, q, q[0])))
+    assert said.startswith("qpos/elbow")
+    assert "a broken encoder, or a blocked joint" in said
+
+
+def test_a_gripper_that_holds_something_is_not_doubted(log):
+    """A joint that stands still for a while under a constant command."""
+    hold = log.time < 1.5
+    columns = {
+        name: np.where(hold, log.columns[name.replace("__", "/")][0], log.columns[name.replace("__", "/")])
+        for name in ("qpos__elbow", "ctrl__a2")
+    }
+    assert _warnings(_with(log, **columns)) == []
+
+
+def test_measured_positions_as_commands(log):
+    """The log would say that the servo follows without any error."""
+    (said,) = _warnings(_with(log, ctrl__a2=log.columns["qpos/elbow"]))
+    assert "the measured position" in said
+
+
+def test_a_wrong_zero_of_an_encoder(log):
+    """A note with the offset to write; a wrong zero is not told from a constant load."""
+    notes = [str(f) for f in prepare(_with(log, qpos__elbow=log.columns["qpos/elbow"] + 1.5), ARM).findings]
+    assert any("qpos/elbow: is +1.49 from ctrl/a2" in note and "offset = -1.49" in note for note in notes)

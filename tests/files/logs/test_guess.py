@@ -83,3 +83,19 @@ def test_torques_are_the_controls_of_motors_only(kind):
     found = {g.target: g.column for g in guess_mapping(log, model) if g.target.startswith("ctrl/")}
     expected = {"ctrl/a1": "actual_torque_0", "ctrl/a2": "actual_torque_1"}
     assert found == (expected if kind == "motor" else {})
+
+
+def test_topics_of_controllers(recorded):
+    """References and trajectories are commands; errors and velocities are neither commands nor positions."""
+    both = {"shoulder": recorded["shoulder_position"] * 0.0175, "elbow": recorded["elbow_position"] * 0.0175}
+    columns = {"time": recorded["Timestamp"] / 1000}
+    for joint, q in both.items():
+        columns |= {f"arm/state/{kind}/{joint}": q for kind in ("error/positions", "reference/velocities")}
+        columns |= {f"arm/state/reference/positions/{joint}": q, f"qpos/{joint}": q}
+    found = {g.target: g.column for g in guess_mapping(columns, ARM)}
+    assert found["ctrl/a1"] == "arm/state/reference/positions/shoulder"
+    assert found["qpos/elbow"] == "qpos/elbow"
+    renamed = {n.replace("state/reference", "joint_trajectory"): x for n, x in columns.items()}
+    assert {g.target: g.column for g in guess_mapping(renamed, ARM)}[
+        "ctrl/a2"
+    ] == "arm/joint_trajectory/positions/elbow"

@@ -1,6 +1,7 @@
 """LeRobot data sets as they are, and Parquet files with vectors in their columns."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -9,6 +10,7 @@ import pytest
 from truesim.core.errors import FileError
 from truesim.files.logs import read_log, read_logs
 from truesim.files.logs.lerobot import calibration_units
+from truesim.identification.request import digest
 
 JOINTS = ("shoulder_pan", "gripper")
 
@@ -93,3 +95,37 @@ def test_damaged_data_sets_are_one_sentence(tmp_path):
     (tmp_path / "meta" / "info.json").write_text("{")
     with pytest.raises(FileError, match="JSON"):
         read_logs(tmp_path)
+
+
+def test_some_episodes(tmp_path):
+    """`FOLDER#1` and `FOLDER#0-1` are episodes, so that others can be held out."""
+    _info(tmp_path, "v3.0")
+    (tmp_path / "data").mkdir()
+    pl.concat([_frames(k) for k in range(3)]).write_parquet(tmp_path / "data" / "file-000.parquet")
+    assert [log.name[-1] for log in read_logs(f"{tmp_path}#1-2")] == ["1", "2"]
+    assert read_log(f"{tmp_path}#1").column("qpos/shoulder_pan")[0] == 10
+    with pytest.raises(FileError, match="no episode 3; it has 0, 1, 2"):
+        read_logs(f"{tmp_path}#2-4")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(FileError, match="no LeRobot data set"):
+        read_logs(f"{tmp_path}/other#1")
+
+
+def test_recordings_in_a_folder_have_a_digest(tmp_path):
+    """A fit is not continued with another data set, or with other episodes of it."""
+    _info(tmp_path, "v3.0")
+    (tmp_path / "data").mkdir()
+    file = tmp_path / "data" / "file-000.parquet"
+    _frames(0).write_parquet(file)
+    before = [digest(Path(f"{tmp_path}{part}")) for part in ("", "#0", "#1")]
+    assert all(before)
+    assert len(set(before)) == 3
+    _frames(1).write_parquet(file)
+    assert digest(tmp_path) != before[0]
+
+
+def test_the_gripper_begins_at_its_lower_limit(tmp_path):
+    """Zero percent is a closed gripper; in the robot file that is the joint's lower limit, not half the range."""
+    path = tmp_path / "so101.json"
+    path.write_text(json.dumps({"gripper": {"range_min": 1000, "range_max": 3000}}))
+    assert calibration_units(path, ["gripper"], {"gripper": -0.17})["gripper"][1] == -0.17

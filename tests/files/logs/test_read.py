@@ -105,3 +105,16 @@ def test_arrays_of_different_length(tmp_path):
     np.savez(tmp_path / "a.npz", time=TIME, a=ANGLE[:-1])
     with pytest.raises(FileError, match="time 50, a 49"):
         read_log(tmp_path / "a.npz")
+
+
+def test_words_and_objects_in_an_npz_file_are_left_out(tmp_path):
+    """Names of joints and dictionaries lie beside the signals of many recorders; they are not unpickled."""
+    np.savez(tmp_path / "a.npz", time=TIME, a=ANGLE, names=np.array(["a", "b"]), meta=np.array({"x": 1}, dtype=object))
+    assert set(read_log(tmp_path / "a.npz").columns) == {"a"}
+
+
+def test_no_time_names_the_unit_and_who_guesses_it(tmp_path):
+    """`timestamp_ms` is in milliseconds."""
+    np.savez(tmp_path / "a.npz", timestamp_ms=1e3 * TIME, a=ANGLE)
+    with pytest.raises(FileError, match=r"unit = 'ms' }. `truesim inspect ROBOT LOG --write-mapping mine.toml`"):
+        read_log(tmp_path / "a.npz")

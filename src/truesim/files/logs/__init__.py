@@ -3,6 +3,7 @@
 from truesim.files.logs.checks import anomalies
 from truesim.files.logs.cleaning import prepare, unwrap
 from truesim.files.logs.differentiate import Derivatives, derivatives, orientation_derivatives
+from truesim.files.logs.lerobot import select_episodes
 from truesim.files.logs.log import Log
 from truesim.files.logs.mapping import ColumnMap, column_map, read_mapping
 from truesim.files.logs.match import Matching, matching
@@ -32,6 +33,7 @@ __all__ = [
     "read_logs",
     "read_mapping",
     "sampling",
+    "select_episodes",
     "split_at_gaps",
     "unwrap",
     "write_log",

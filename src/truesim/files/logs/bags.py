@@ -2,7 +2,9 @@
 
 A message becomes a row at its own stamp (`header.stamp`, else the time of recording), so topics keep their own rates.
 Columns that a message does not have are missing in its row. Joint states become `qpos/<joint>`, `qvel/<joint>` and
-`effort/<joint>`. Every other number becomes `<topic>/<field>`, which a mapping file can rename.
+`effort/<joint>`. Every other number becomes `<topic>/<field>`, which a mapping file can rename; arrays of a message
+that names its joints become `<topic>/<field>/<joint>`. Points of a trajectory are rows at the times at which they are
+due.
 """
 
 import dataclasses
@@ -20,7 +22,10 @@ from truesim.core.errors import FileError
 
 JOINT_STATES = {"position": "qpos", "velocity": "qvel", "effort": "effort"}
 """Column prefix of each field of `sensor_msgs/JointState`."""
-METADATA_FIELDS = ("header", "layout")
+JOINT_NAMES = "joint_names"
+"""Field of the names of the entries of all arrays of that length, as in trajectories and states of controllers."""
+TRAJECTORY_POINTS = "points"
+METADATA_FIELDS = ("header", "layout", JOINT_NAMES, "time_from_start")
 """Fields of messages that hold no signals."""
 MAX_ARRAY_ENTRIES = 64
 """Longer arrays are images, scans or maps, and are left out."""
@@ -42,7 +47,7 @@ def read_bag(path: Path) -> pl.DataFrame:
     kinds: dict[str, str] = {}
     for message in _messages(path):
         kinds[message.topic] = message.kind
-        rows[message.topic].append({"time": _stamp(message), **dict(_flat(message.content))})
+        rows[message.topic] += _rows(message)
     if not rows:
         raise FileError(f"{path.name} has no messages.")
     states = _joint_state_topic(kinds)
@@ -105,6 +110,8 @@ def _fields(message: Any) -> Any:
     """A ROS message as nested dictionaries."""
     if dataclasses.is_dataclass(message):
         return {field.name: _fields(getattr(message, field.name)) for field in dataclasses.fields(message)}
+    if isinstance(message, list):
+        return [_fields(entry) for entry in message]
     return message
 
 
@@ -119,20 +126,44 @@ def _stamp(message: Message) -> int:
     return int(seconds) * 1_000_000_000 + int(rest) or message.received
 
 
-def _flat(content: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Numbers, short arrays of numbers and lists of names in a message, by path."""
+def _rows(message: Message) -> list[dict[str, Any]]:
+    """Rows of a message: one, or one for each point of a trajectory."""
+    content, stamp = message.content, _stamp(message)
+    names = content.get(JOINT_NAMES) if isinstance(content, dict) else None
+    labels = [str(name) for name in names] if isinstance(names, list) else []
+    points = content.get(TRAJECTORY_POINTS) if labels else None
+    if not isinstance(points, list) or not all(isinstance(point, dict) for point in points):
+        points = [content]
+    rows = []
+    for point in points:
+        due = point.get("time_from_start")
+        due = due if isinstance(due, dict) else {}
+        later = int(due.get("sec") or 0) * 1_000_000_000 + int(due.get("nanosec") or due.get("nsec") or 0)
+        rows.append({"time": stamp + later, **dict(_flat(point, labels=labels))})
+    return rows
+
+
+def _flat(content: Any, path: str = "", labels: list[str] | None = None) -> Iterator[tuple[str, Any]]:
+    """Numbers, short arrays of numbers and lists of names in a message, by path.
+
+    Args:
+        content: The message, or a part of it.
+        path: Path of the part.
+        labels: Names of the entries of arrays of that length.
+    """
     if isinstance(content, dict):
         for name, value in content.items():
             if name not in METADATA_FIELDS and not name.endswith("covariance"):
-                yield from _flat(value, f"{path}/{name}" if path else name)
+                yield from _flat(value, f"{path}/{name}" if path else name, labels)
     elif isinstance(content, bool | int | float | np.number):
         yield path, float(content)
     elif isinstance(content, list | tuple | np.ndarray) and 0 < len(content) <= MAX_ARRAY_ENTRIES:
         if all(isinstance(x, str) for x in content):
             yield path, list(content)
         elif all(isinstance(x, bool | int | float | np.number) for x in content):
-            for i, x in enumerate(content):
-                yield f"{path}/{i}", float(x)
+            named = labels if labels and len(labels) == len(content) else range(len(content))
+            for label, x in zip(named, content, strict=True):
+                yield f"{path}/{label}", float(x)
 
 
 def _joint_state_topic(kinds: dict[str, str]) -> str | None:

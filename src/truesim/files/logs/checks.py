@@ -14,7 +14,7 @@ from truesim.physics.model.columns import (
     position_columns,
     sensor_columns,
 )
-from truesim.physics.model.kinds import HINGE
+from truesim.physics.model.kinds import HINGE, SLIDE
 from truesim.physics.model.model import Model
 from truesim.physics.model.source import Finding
 
@@ -49,8 +49,9 @@ def anomalies(log: Log, model: Model) -> tuple[Finding, ...]:
         log: A log with one row per stamp.
         model: The robot.
     """
-    found = [*_stamps(log), *_degrees(log, model), *check_commands(log, model)]
-    found += [*_at_rest(log, model), *_idle(log, model), *_clipping(log, model)]
+    found = [*_stamps(log), *(units := [*_degrees(log, model), *_beyond_range(log, model)])]
+    found += check_commands(log, model)
+    found += [*_at_rest(log, model), *_idle(log, model), *([] if units else _clipping(log, model))]
     order = {"warning": 0, "note": 1}
     return tuple(sorted(found, key=lambda finding: order[finding.severity]))
 
@@ -106,6 +107,28 @@ def _degrees(log: Log, model: Model) -> list[Finding]:
             column = velocity if said.startswith("velocity") else name
             text = f"{said}: it looks like degrees; give the unit in a mapping file (unit = 'deg')."
             found.append(Finding(column, text, "warning"))
+    return found
+
+
+def _beyond_range(log: Log, model: Model) -> list[Finding]:
+    """Positions far beyond the range of their joint that would not fit it in degrees either."""
+    found = []
+    for joint, kind in enumerate(model.joints.kinds):
+        name = joint_position_columns(model, joint)[0]
+        if kind not in (HINGE, SLIDE) or name not in log.columns or not model.joints.limited[joint]:
+            continue
+        known = log.columns[name][np.isfinite(log.columns[name])]
+        low, high = np.asarray(model.joints.range[joint], float)
+        tolerance = max(LIMIT_TOLERANCE, high - low) if kind == HINGE else high - low
+        factor = RADIANS_PER_DEGREE if kind == HINGE else 0.0
+        ends = (known.min(), known.max()) if len(known) else (low, high)
+        if max(low - ends[0], ends[1] - high) <= tolerance or (
+            factor and ends[0] * factor > low - 0.1 and ends[1] * factor < high + 0.1
+        ):
+            continue
+        unit = "rad" if kind == HINGE else "m"
+        text = f"runs from {ends[0]:.3g} to {ends[1]:.3g}, but the joint's range is {low:.3g} to {high:.3g} {unit}"
+        found.append(Finding(name, f"{text}: in which unit is it? Give unit or scale in a mapping file.", "warning"))
     return found
 
 

@@ -14,6 +14,7 @@ from truesim.files.logs.command_checks import compare
 from truesim.files.logs.log import Log
 from truesim.files.logs.mapping import UNIT_FACTORS
 from truesim.files.logs.read import TIME_COLUMN_NAMES
+from truesim.physics.model import servos
 from truesim.physics.model.actuators import AFFINE
 from truesim.physics.model.columns import command_columns, joint_position_columns
 from truesim.physics.model.kinds import HINGE, SLIDE
@@ -23,22 +24,62 @@ COMMAND_WORDS = {
     "cmd",
     "command",
     "commands",
+    "commanded",
     "ctrl",
     "control",
     "target",
+    "targets",
     "goal",
+    "goals",
     "desired",
     "action",
+    "actions",
     "setpoint",
+    "setpoints",
     "ref",
+    "reference",
+    "references",
+    "trajectory",
 }
-RATE_WORDS = {"vel", "velocity", "qvel", "dq", "speed", "qd", "acc", "acceleration"}
-EFFORT_WORDS = {"effort", "torque", "torques", "tau", "current", "load", "force", "temperature", "voltage"}
+RATE_WORDS = {
+    "vel",
+    "velocity",
+    "velocities",
+    "qvel",
+    "dq",
+    "speed",
+    "speeds",
+    "qd",
+    "acc",
+    "acceleration",
+    "accelerations",
+    "ddq",
+    "qdd",
+    "qacc",
+    "jerk",
+}
+EFFORT_WORDS = {
+    "effort",
+    "efforts",
+    "torque",
+    "torques",
+    "tau",
+    "current",
+    "currents",
+    "load",
+    "force",
+    "forces",
+    "temperature",
+    "voltage",
+}
+OTHER_WORDS = {"error", "errors"}
 TORQUE_WORDS = {"effort", "torque", "torques", "tau"}
 STAMP_WORDS = {"t", "time", "times", "timestamp", "stamp", "seconds", "sec", "millis", "elapsed", "clock"}
 DEGREE_WORDS = {"deg", "degs", "degree", "degrees"}
 PLAUSIBLE_PERIODS = (2e-4, 0.3)
 """Shortest and longest plausible time between samples [s]."""
+FULL_PERCENT = 101.0
+"""Largest number of positions in percent, with rounding."""
 SIGN_CORRELATION = -0.9
 """Correlation below which a command is taken as flipped."""
 
@@ -74,8 +115,10 @@ def guess_mapping(columns: Mapping[str, np.ndarray], model: Model) -> list[Guess
     names = [name for name in columns if time is None or name != time.column]
     joints = [j for j, kind in enumerate(model.joints.kinds) if kind in (HINGE, SLIDE)]
     words = {name: set(_words(name)) for name in names}
-    positions = [n for n in names if not words[n] & (COMMAND_WORDS | RATE_WORDS | EFFORT_WORDS)]
-    commands = [n for n in names if words[n] & COMMAND_WORDS and not words[n] & RATE_WORDS]
+    positions = [n for n in names if not words[n] & (COMMAND_WORDS | RATE_WORDS | EFFORT_WORDS | OTHER_WORDS)]
+    commands = [n for n in names if words[n] & COMMAND_WORDS and not words[n] & (RATE_WORDS | OTHER_WORDS)]
+    if any("kp" in servos.gains(model.actuators, i) for i in range(model.nu)):
+        commands = [n for n in commands if not words[n] & EFFORT_WORDS] or commands
     labels = [model.joints.names[j] for j in joints]
     found = [] if time is None else [time]
     for j, column in _assign(labels, positions).items():
@@ -146,8 +189,9 @@ def _guess_unit(values: np.ndarray, model: Model, joint: int) -> tuple[str, tupl
         small = max(abs(low), abs(high)) < 0.02
         return "", (("moves by less than 0.02 rad: is it in turns?",) if small else ())
     if degrees:
-        text = f"runs from {low:.4g} to {high:.4g}: taken as degrees; percent of a calibrated range needs its file"
-        return "deg", (text,) if max(abs(low), abs(high)) <= 100 else ()
+        text = f"runs from {low:.4g} to {high:.4g}: taken as degrees; if it is percent of a calibrated range, as "
+        text += "LeRobot records by default, give the file of the calibration (--calibration)"
+        return "deg", (text,) if max(abs(low), abs(high)) <= FULL_PERCENT else ()
     return "", (
         f"runs from {low:.4g} to {high:.4g}, beyond the joint's range {bounds[0]:.3g} to {bounds[1]:.3g}: unit?",
     )

@@ -7,6 +7,7 @@ which the data set does not tell: degrees, or percent of the calibrated range (`
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,19 @@ PREFIXES = {
 EFFORT_ENDINGS = ("torque", "effort", "current")
 EPISODE, FRAME, STAMP = "episode_index", "frame_index", "timestamp"
 BOOKKEEPING = (EPISODE, FRAME, STAMP, "index", "task_index", "next.done", "next.reward", "next.success")
+GRIPPER = "gripper"
+"""Name of the joint that runs from 0 to 100 percent, even where other joints are recorded in degrees."""
 ENCODER_STEPS = 4095
 """Highest value of the encoders of Feetech and Dynamixel servos: one turn."""
+
+
+def select_episodes(path: Path) -> tuple[Path, range | None]:
+    """Split `FOLDER#2` or `FOLDER#0-7` into a data set and its episodes, both ends included; None stands for all."""
+    found = re.fullmatch(r"(.+)#(\d+)(?:-(\d+))?", path.name)
+    if found is None or path.exists():
+        return path, None
+    first = int(found[2])
+    return path.with_name(found[1]), range(first, int(found[3] or first) + 1)
 
 
 def is_lerobot(path: Path) -> bool:
@@ -85,15 +97,18 @@ def expand_vectors(table: pl.DataFrame, names: Mapping[str, list[str]] | None = 
     return pl.DataFrame(columns)
 
 
-def calibration_units(path: Path, joint_names: list[str], gripper: str = "gripper") -> dict[str, tuple[float, float]]:
+def calibration_units(
+    path: Path, joint_names: list[str], lower_limits: Mapping[str, float] | None = None
+) -> dict[str, tuple[float, float]]:
     """Scale [rad per percent] and offset [rad] of each joint's normalized positions, from LeRobot's calibration file.
 
-    Body joints run from -100 to 100 over their calibrated range, the gripper from 0 to 100; the middle is zero.
+    Body joints run from -100 to 100 over their calibrated range, with zero in its middle. The gripper runs from 0 to
+    100, and 0 is its lower limit; where that is not known, the middle of the range is taken as 0 rad.
 
     Args:
         path: JSON file with `range_min` and `range_max` of each joint, in encoder steps.
         joint_names: Joints to look up.
-        gripper: Name of the joint that runs from 0 to 100.
+        lower_limits: Lower limits of joints in the robot file [rad], by name.
     """
     content = _read_json(path)
     found = {}
@@ -102,7 +117,7 @@ def calibration_units(path: Path, joint_names: list[str], gripper: str = "grippe
         if not isinstance(entry, dict) or not {"range_min", "range_max"} <= set(entry):
             raise FileError(f"{path.name} has no range_min and range_max of {name!r}; it has {', '.join(content)}.")
         turn = (float(entry["range_max"]) - float(entry["range_min"])) * 2 * math.pi / ENCODER_STEPS
-        found[name] = (turn / 100, -turn / 2) if name == gripper else (turn / 200, 0.0)
+        found[name] = (turn / 100, (lower_limits or {}).get(name, -turn / 2)) if name == GRIPPER else (turn / 200, 0.0)
     return found
 
 

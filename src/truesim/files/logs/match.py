@@ -41,7 +41,8 @@ class Matching:
         if not self.used:
             raise NameUnknownError(
                 f"No column of {name} belongs to this robot: it has {_some(self.unused)}, and the robot "
-                f"{_some(self.absent)}; a mapping file can rename them."
+                f"{_some(self.absent)}. A mapping file can rename them: `truesim inspect ROBOT LOG --write-mapping "
+                "mine.toml` guesses one. Or is it the log of another robot?"
             )
 
 

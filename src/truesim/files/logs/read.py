@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import polars as pl
 from truesim.core.errors import FileError, parsing
 from truesim.core.typing import Float
 from truesim.files.logs.bags import read_bag
-from truesim.files.logs.lerobot import is_lerobot, read_lerobot
+from truesim.files.logs.lerobot import is_lerobot, read_lerobot, select_episodes
 from truesim.files.logs.log import Log
 from truesim.files.logs.mapping import ColumnMap, TableLayout, apply_mapping, column_map, read_mapping
 from truesim.files.logs.tables import numeric_columns, read_csv, read_npz, read_parquet
@@ -24,6 +25,9 @@ LOG_READERS: dict[str, Callable[[Path, TableLayout], pl.DataFrame]] = {
     **dict.fromkeys((".mcap", ".bag", ".db3"), lambda path, _: read_bag(path)),
 }
 """Reader of each file extension."""
+STAMP_UNITS = ("s", "ms", "us", "ns")
+GUESS_COMMAND = "`truesim inspect ROBOT LOG --write-mapping mine.toml` guesses one."
+"""End of messages that advise a mapping file."""
 TIME_COLUMN_NAMES = ("timestamp", "stamp", "t", "time_s", "time [s]", "seconds", "sec", "secs", "clock", "elapsed")
 """Common names of the column of stamps."""
 
@@ -49,30 +53,46 @@ def read_log(
 def read_episodes(
     path: str | os.PathLike[str], *, mapping: ColumnMap | str | os.PathLike[str] | Mapping[str, object] | None = None
 ) -> list[Log]:
-    """Read all logs of a file: one, or every episode of a LeRobot data set; arguments as those of `read_log`."""
-    path = Path(path)
+    """Read all logs of a file: one, or every episode of a LeRobot data set; arguments as those of `read_log`.
+
+    `FOLDER#2` and `FOLDER#0-7` stand for some episodes of a data set.
+    """
+    path, chosen = select_episodes(Path(path))
     if mapping is not None and not isinstance(mapping, ColumnMap):
         mapping = column_map(mapping) if isinstance(mapping, Mapping) else read_mapping(mapping)
     if not path.exists() or not is_lerobot(path):
+        if chosen is not None:
+            raise FileError(f"{path} is no LeRobot data set, so that it has no episodes {_span(chosen)}.")
         return [_log(path, path.name, _table(path, mapping.layout if mapping else TableLayout()), mapping)]
     try:
         with parsing(str(path), "a LeRobot data set"):
             episodes = read_lerobot(path)
     except OSError as error:
         raise FileError(f"{path} cannot be read as a data set: {error.strerror or error}.") from None
+    if chosen is not None and (missing := [k for k in chosen if k not in episodes]):
+        raise FileError(f"{path} has no episode {missing[0]}; it has {', '.join(map(str, list(episodes)[:20]))}.")
     ideal = Finding(
         "time", "stamps are frame numbers over the frame rate; when samples were taken is not known.", "note"
     )
-    found = [_log(path, f"{path.name}#{k}", table, mapping) for k, table in episodes.items()]
+    found = [
+        _log(path, f"{path.name}#{k}", table, mapping) for k, table in episodes.items() if chosen is None or k in chosen
+    ]
     return [dataclasses.replace(log, findings=(*log.findings, ideal)) for log in found]
+
+
+def _span(episodes: range) -> str:
+    return f"{episodes[0]} to {episodes[-1]}" if len(episodes) > 1 else str(episodes.start)
 
 
 def read_columns(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Recorded numbers by name, stamps included, without any mapping; of a LeRobot data set, those of an episode."""
-    path = Path(path)
+    path, chosen = select_episodes(Path(path))
     with parsing(str(path), "a log"):
         if path.exists() and is_lerobot(path):
-            table = next(iter(read_lerobot(path).values()))
+            episodes = read_lerobot(path)
+            table = next((t for k, t in episodes.items() if chosen is None or k in chosen), None)
+            if table is None:
+                raise FileError(f"{path} has no episodes {_span(chosen or range(1))}.")
         else:
             table = _table(path, TableLayout())
         table, _ = numeric_columns(table)
@@ -142,9 +162,11 @@ def _no_time(file: str, columns: list[str]) -> FileError:
     if clock is None:
         clock = next((column for column in columns if "time" in column.lower()), None)
     shown = ", ".join(columns[:8]) + (f" … ({len(columns)} in all)" if len(columns) > 8 else "")
+    ending = re.split(r"[^a-z]+", (clock or "").lower().rstrip("])"))[-1]
+    unit = ending if ending in STAMP_UNITS else "s"
     hint = (
-        f"if it is {clock!r}, name it in a mapping file: [columns] time = {{ from = {clock!r}, unit = 's' }}"
+        f"if it is {clock!r}, a mapping file says so: [columns] time = {{ from = {clock!r}, unit = {unit!r} }}"
         if clock
         else "a mapping file can name it, or give a rate: [file] rate = 100.0"
     )
-    return FileError(f"{file} has no column 'time' (its columns are {shown}); {hint}.")
+    return FileError(f"{file} has no column 'time' (its columns are {shown}); {hint}. {GUESS_COMMAND}")

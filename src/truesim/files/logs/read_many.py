@@ -6,7 +6,7 @@ from pathlib import Path
 
 from truesim.core.errors import FileError
 from truesim.core.missing import list_names, missing_file
-from truesim.files.logs.lerobot import is_lerobot
+from truesim.files.logs.lerobot import is_lerobot, select_episodes
 from truesim.files.logs.log import Log
 from truesim.files.logs.mapping import ColumnMap, column_map, read_mapping
 from truesim.files.logs.read import LOG_READERS, read_episodes
@@ -44,7 +44,7 @@ def log_files(path: PathLike) -> list[Path]:
         if not found:
             raise FileError(f"No file in {path} is a log ({', '.join(LOG_READERS)}); {_content(path)}.")
         return found
-    if path.exists():
+    if select_episodes(path)[0].exists():
         return [path]
     if any(character in str(path) for character in GLOB_CHARACTERS):
         return _matches(path)

@@ -14,6 +14,8 @@ SEPARATORS = (";", "\t", "|", ",", " ")
 """Possible separators of a text file; the first of them that occurs in its first line is used."""
 MIN_NUMERIC_FRACTION = 0.5
 """A text column of which a larger fraction can be parsed is a column of numbers with missing values."""
+NUMERIC_KINDS = "biufmM"
+"""Kinds of NumPy's types that are signals or stamps."""
 DECIMAL_COMMA = r"^([+-]?\d+(,\d+)?(e[+-]?\d+)?|nan|)$"
 
 
@@ -43,14 +45,23 @@ def read_parquet(path: Path, layout: TableLayout) -> pl.DataFrame:
 
 
 def read_npz(path: Path, layout: TableLayout) -> pl.DataFrame:
-    """Read the arrays of an NPZ file: vectors by name, columns of a matrix as `name/0`, `name/1` and so on."""
+    """Read the arrays of an NPZ file: vectors by name, columns of a matrix as `name/0`, `name/1` and so on.
+
+    Arrays of words and of Python objects, such as names of joints, are left out: they are no signals, and reading
+    objects would run code.
+    """
     columns: dict[str, np.ndarray] = {}
     try:
         with np.load(path, allow_pickle=False) as archive:
             for name in archive.files:
-                array = archive[name]
-                for suffix, values in _vectors(array):
-                    columns[name + suffix] = values
+                try:
+                    array = archive[name]
+                except ValueError as error:
+                    if "Object arrays" in str(error):
+                        continue
+                    raise
+                if array.dtype.kind in NUMERIC_KINDS:
+                    columns |= {name + suffix: values for suffix, values in _vectors(array)}
     except (ValueError, zipfile.BadZipFile, EOFError) as error:
         raise FileError(f"{path.name} cannot be read as NPZ: {str(error).splitlines()[0].rstrip('.')}.") from None
     lengths = {name: len(values) for name, values in columns.items()}
