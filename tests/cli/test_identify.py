@@ -24,6 +24,13 @@ TIME = np.arange(0, 2.4, 0.004)
 @pytest.fixture
 def folder(tmp_path):
     """A robot file and a log of a robot that is heavier."""
+    (tmp_path / "robot.xml").write_text(ROBOT)
+    write_recording(tmp_path)
+    return tmp_path
+
+
+def write_recording(folder):
+    """Writes the log of a robot that is heavier than in its file, `run.csv`."""
     model = mujoco.MjModel.from_xml_string(ROBOT)
     model.body_mass[1] = TRUTH
     data = mujoco.MjData(model)
@@ -33,9 +40,7 @@ def folder(tmp_path):
         position[k], data.ctrl[0] = data.qpos[0], value
         mujoco.mj_step(model, data)
     position += 1e-4 * np.random.default_rng(0).normal(size=len(TIME))
-    (tmp_path / "robot.xml").write_text(ROBOT)
-    write(tmp_path / "run.csv", position, command)
-    return tmp_path
+    write(folder / "run.csv", position, command)
 
 
 def write(path, position, command, **names):
