@@ -20,8 +20,8 @@ MORE_ARGUMENTS = {
     "cli/posterior.py:posterior": 13,  # the same
     "cli/design.py:design": 18,  # the same
     "cli/plan.py:plan": 11,  # the same
-    "cli/train.py:train": 11,  # the same
-    "cli/play.py:play": 9,  # the same
+    "cli/train.py:train": 14,  # the same
+    "cli/play.py:play": 10,  # the same
     "cli/gap.py:gap": 16,  # the same
     "cli/watch.py:watch": 18,  # the same
     "cli/view.py:view": 8,  # the same
