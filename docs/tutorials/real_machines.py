@@ -26,9 +26,7 @@ def real_desk_arm(robot: str | Path) -> mujoco.MjModel:
     model.dof_frictionloss[:] = TRUE["joints/*.frictionloss"]
     model.actuator_gainprm[:, 0] = TRUE["actuators/*.kp"]
     model.actuator_biasprm[:, 1] = -TRUE["actuators/*.kp"]
-    jaw = model.body("jaw").id
-    model.body_inertia[jaw] *= TRUE["bodies/jaw.mass"] / model.body_mass[jaw]
-    model.body_mass[jaw] = TRUE["bodies/jaw.mass"]
+    model.body_mass[model.body("jaw").id] = TRUE["bodies/jaw.mass"]  # a small part at the jaw's center of mass
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return model
 
