@@ -21,7 +21,6 @@ TRUE = {"joints/*.damping": 0.42, "joints/*.frictionloss": 0.11, "actuators/*.kp
 def real_desk_arm(robot: str | Path) -> mujoco.MjModel:
     """The desk arm as it really is."""
     model = mujoco.MjModel.from_xml_path(str(robot))
-    model.opt.timestep = 0.001
     model.dof_damping[:] = TRUE["joints/*.damping"]
     model.dof_frictionloss[:] = TRUE["joints/*.frictionloss"]
     model.actuator_gainprm[:, 0] = TRUE["actuators/*.kp"]
