@@ -15,7 +15,7 @@ import numpy as np
 from experiments.adaptation.rows import Row, Setting, make_row
 from truesim.core.precision import float32
 from truesim.physics.simulation import RungeKutta4
-from truesim.policies import Environment, PolicyTask, TrainedPolicy, make_task
+from truesim.policies import Environment, PolicyTask, PpoOptions, TrainedPolicy, make_task
 from truesim.policies.adaptation import (
     ConditionedTraining,
     Gaussian,
@@ -25,13 +25,15 @@ from truesim.policies.adaptation import (
     gap_closed,
     held_out_task,
     independent,
+    learn,
     reps_step,
+    robust_policy,
     simopt_round,
     to_randomization,
-    train_robust,
 )
 from truesim.policies.episodes import instants, observe
 from truesim.policies.networks import apply_layers
+from truesim.policies.tasks.furuta import ARM_RANGE
 
 NAME = "B4b SimOpt, swing-up of a Furuta pendulum"
 FACTORS = {"bodies/arm.mass": 1.15, "bodies/pendulum.mass": 1.15, "actuators/motor.gain": 0.85}
@@ -43,6 +45,9 @@ PRIOR_STD, FLOOR = 0.1, 0.01
 ITERATIONS, ROLLOUTS = 5, 3
 SECONDS, PIECE = 3.0, 50
 """Part of a rollout that is compared [s], and control steps until simulation begins again from what was measured."""
+STEPS, QUICK_STEPS = (4_000_000, 1_000_000), (16_384, 16_384)
+"""Control steps of the first training, and of every later one, which continues; references have as many together."""
+LEARNER = PpoOptions(activation="tanh", normalize=False, entropy=0.01, critic_sees_parameters=False)
 LATENCY = (0.0, 0.01)
 """Range of delays for which all policies are trained [s]."""
 
@@ -69,6 +74,8 @@ class Pieces(NamedTuple):
     """Velocities."""
     before: np.ndarray
     """Action before each piece, (pieces, na)."""
+    counts: np.ndarray
+    """False for pieces in which the arm has been at the end of its cable, where a real rollout ends."""
 
     @property
     def measured(self) -> np.ndarray:
@@ -77,7 +84,7 @@ class Pieces(NamedTuple):
 
 
 def recorded(task: PolicyTask, policy: TrainedPolicy, seed: int) -> Pieces:
-    """Rollouts of a policy on the real system; what is compared begins before any of them can have ended."""
+    """Rollouts of a policy on the real system."""
     steps = PIECE * int(SECONDS / task.period / PIECE)
     with float32():
         environment = Environment(dataclasses.replace(task, terminations={}), ROLLOUTS)
@@ -95,7 +102,11 @@ def recorded(task: PolicyTask, policy: TrainedPolicy, seed: int) -> Pieces:
     before = np.stack(actions, axis=1)
     starts = range(0, steps, PIECE)
     cut = lambda x: np.concatenate([x[:, s : s + PIECE + 1] for s in starts])  # noqa: E731
-    return Pieces(cut(q), cut(v), np.concatenate([before[:, s] for s in starts]))
+    ended = np.maximum.accumulate(np.abs(q[..., 0]) > ARM_RANGE, axis=1)
+    counts = np.concatenate([~ended[:, s + PIECE] for s in starts])
+    if not counts.any():
+        counts[:ROLLOUTS] = True
+    return Pieces(cut(q), cut(v), np.concatenate([before[:, s] for s in starts]), counts)
 
 
 class PieceCost:
@@ -141,8 +152,8 @@ class PieceCost:
         with float32():
             played = np.asarray(self._play(policy.layers, episodes), float)
         simulated = np.moveaxis(played, 0, 1).reshape(self.samples, self.pieces, PIECE, -1)[: len(xi)]
-        scales = pieces.measured.std(axis=(0, 1))
-        return discrepancy(simulated, pieces.measured, scales).mean(axis=-1)
+        scales = pieces.measured[pieces.counts].std(axis=(0, 1))
+        return discrepancy(simulated, pieces.measured, scales)[:, pieces.counts].mean(axis=-1)
 
 
 def prior(task: PolicyTask) -> Gaussian:
@@ -151,36 +162,55 @@ def prior(task: PolicyTask) -> Gaussian:
     return independent(mean, PRIOR_STD * mean)
 
 
-def trained(task: PolicyTask, distribution: Gaussian, training: ConditionedTraining) -> TrainedPolicy:
-    """Policy for a distribution."""
+def randomized(task: PolicyTask, distribution: Gaussian) -> PolicyTask:
+    """The task with a distribution of parameters."""
     low = 0.2 * distribution.mean
-    return train_robust(
-        dataclasses.replace(task, randomization=to_randomization(distribution, list(PRIOR), low=low)), training
-    )
+    return dataclasses.replace(task, randomization=to_randomization(distribution, list(PRIOR), low=low))
+
+
+class Practice:
+    """Policies that are trained one after the other, each from the one before."""
+
+    def __init__(self, training: ConditionedTraining, start=None):
+        """Begin from a state of PPO, or anew."""
+        self.training, self.state = training, start
+
+    def policy(self, task: PolicyTask, steps: int) -> TrainedPolicy:
+        """Policy after some more control steps on a task."""
+        more = dataclasses.replace(self.training, steps=steps)
+        self.state = learn(task, more, start=self.state)
+        return robust_policy(task, more, self.state)
 
 
 def one_seed(quick: bool, seed: int) -> dict[str, float]:
     """Figures of one run: returns on the real system, and discrepancies on rollouts of the last policy."""
-    task = furuta_task()
+    task, (first, more), count = furuta_task(), (QUICK_STEPS if quick else STEPS), 1 if quick else ITERATIONS
     real, begun = real_task(task), prior(task)
-    training = ConditionedTraining(steps=30_000 if quick else 3_000_000, seed=seed)
-    options = SimOptOptions(samples=20 if quick else 300, floor=tuple(FLOOR * begun.mean), seed=seed)
-    bench, cost = TaskBench(real, seed), PieceCost(task, options.samples)
-    value = lambda policy: float(bench.evaluate(policy).mean())  # noqa: E731
-    nominal = independent(begun.mean, 1e-6 * begun.mean)
-    found = {"nominal": value(trained(task, nominal, training)), "oracle": value(train_robust(real, training))}
-    distribution, policy = begun, trained(task, begun, training)
-    found["uniform randomization over the prior"] = value(policy)
-    for k in range(1 if quick else ITERATIONS):
+    training = ConditionedTraining(LEARNER, seed=seed)
+    options = SimOptOptions(samples=20 if quick else 200, floor=tuple(FLOOR * begun.mean), seed=seed)
+    bench, cost, found = TaskBench(real, seed), PieceCost(task, options.samples), dict[str, float]()
+
+    def keep(name: str, policy: TrainedPolicy) -> None:
+        found[name] = float(bench.evaluate(policy).mean())
+        print(f"seed {seed}: {name} {found[name]:.3f}", flush=True)
+
+    practice, distribution = Practice(training), begun
+    policy = practice.policy(randomized(task, begun), first)
+    start = practice.state
+    for k in range(count):
         pieces = recorded(real, policy, 100 * seed + k)
         step = lambda d, rng, p=policy, x=pieces: reps_step(d, lambda xi: cost(p, x, xi), options, rng)  # noqa: E731
         distribution = simopt_round(distribution, step, options)
-        policy = trained(task, distribution, training)
-        found[f"SimOpt, {ROLLOUTS * (k + 1)} rollouts"] = value(policy)
-        print(f"seed {seed}: {distribution.mean / begun.mean * list(PRIOR.values())}, {found}", flush=True)
+        print(f"seed {seed}: mean / truth {distribution.mean / begun.mean * list(PRIOR.values())}", flush=True)
+        policy = practice.policy(randomized(task, distribution), more)
+        keep(f"SimOpt, {ROLLOUTS * (k + 1)} rollouts", policy)
     held_out = recorded(real, policy, 100 * seed + 99)
     before, after = (cost(policy, held_out, d.mean[None])[0] for d in (begun, distribution))
-    truth = np.array([FACTORS[p] * float(np.asarray(task.simulator.read(p))) for p in PRIOR])
+    nominal = independent(begun.mean, 1e-6 * begun.mean)
+    keep("nominal", Practice(training).policy(randomized(task, nominal), first + count * more))
+    keep("uniform randomization", Practice(training, start).policy(randomized(task, begun), count * more))
+    keep("oracle", Practice(training, start).policy(real, count * more))
+    truth = begun.mean / list(PRIOR.values())
     found["discrepancy, part that is gone"] = 1.0 - after / before
     found["smallest standard deviation / mean"] = float((distribution.std / np.abs(distribution.mean)).min())
     found["largest error of the mean / truth"] = float(np.abs(distribution.mean / truth - 1.0).max())
