@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from truesim.cli.gap_methods import MethodOptions, _line, check_methods, randomized_task
+from truesim.cli.measured_gap import _robot
 from truesim.core.errors import NameUnknownError, TruesimError
 from truesim.policies import make_task
 from truesim.policies.adaptation import EnvBench, MethodCurve
+from truesim.policies.runner import PolicyRunner
 from truesim.report.gap_page import write_gap_page
 
 
@@ -71,6 +73,21 @@ def test_the_page_draws_a_line_for_each_method(tmp_path):
     for methods in ([], [_line(curve, (1.0, 5.0))]):
         (tmp_path / "gap.json").write_text(json.dumps({**document, "methods": methods}))
         assert ("so-cma" in write_gap_page(tmp_path).read_text()) == bool(methods)
+
+
+@pytest.mark.parametrize(
+    ("on", "sentence"),
+    [
+        ("R7", "did you mean"),
+        ("no_such_module:make", "cannot be loaded"),
+        ("json:dump", "cannot be made: TypeError"),
+        ("builtins:dict", "returns dict; a robot is an environment"),
+    ],
+)
+def test_what_is_no_robot_is_named(on, sentence):
+    """One sentence for every way to name it wrongly."""
+    with pytest.raises(TruesimError, match=sentence):
+        _robot(on, object.__new__(PolicyRunner))
 
 
 class OneStep:

@@ -122,9 +122,16 @@ def _robot(on: str, policy: PolicyRunner) -> gymnasium.Env:
     if not name:
         raise unknown_name("robot", on, (*STAND_IN_LEVELS, "module:function"))
     try:
-        return getattr(importlib.import_module(module), name)()
+        make = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise TruesimError(f"The robot {on} cannot be loaded: {error}.") from error
+    try:
+        env = make()
+    except Exception as error:
+        raise TruesimError(f"The robot {on} cannot be made: {type(error).__name__}: {error}.") from error
+    if not (hasattr(env, "reset") and hasattr(env, "step")):
+        raise TruesimError(f"{on} returns {type(env).__name__}; a robot is an environment with reset and step.")
+    return env
 
 
 def gap_document(played: Mapping[str, Sequence[_Played]], task: PolicyTask, real: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from truesim.core import libraries
+from truesim.core.errors import TruesimError
 from truesim.core.precision import float32
 from truesim.core.typing import Array, Float
 from truesim.policies.adaptation.conditioned_policy import ConditionedPolicy
@@ -87,6 +88,11 @@ class OnlineRunner:
 
     def act(self, observation: Any) -> np.ndarray:
         """Actions for observations of the batch, shape (batch, observations)."""
+        own = len(self._online.policy.layers[0][0]) - self._online.policy.size
+        if np.shape(observation)[-1:] != (own,):
+            raise TruesimError(
+                f"The observation has shape {np.shape(observation)}; this policy takes vectors of {own} numbers."
+            )
         with float32():
             x = jnp.atleast_2d(jnp.asarray(observation, jnp.float32))
             if self._memory is None:
