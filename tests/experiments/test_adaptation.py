@@ -8,6 +8,7 @@ import pytest
 from experiments.adaptation import furuta, hopper
 from experiments.adaptation.online import settling_steps
 from experiments.adaptation.rows import Setting, make_row
+from experiments.line_chart import Line, draw_lines
 from truesim.policies import TrainedPolicy
 from truesim.policies.adaptation import TaskBench, held_out_task
 from truesim.policies.networks import Normalizer, make_layers
@@ -71,3 +72,14 @@ def test_the_real_hopper_is_another_one():
     layers = make_layers(np.random.default_rng(0), (12, 8, 3), 1.0)
     policy = TrainedPolicy(layers, Normalizer.identity(12), "tanh", {"actions": {"limit": 1.0}})
     assert np.all(np.isfinite(TaskBench(real, evaluated=2).evaluate(policy)))
+
+
+def test_charts_shade_intervals(tmp_path):
+    """A line with an interval has a band, one without has none, and axes reach to the ends of intervals."""
+    x, y = np.arange(3.0), np.array([0.0, 0.5, 0.6])
+    draw_lines(tmp_path / "c.svg", "t", ("x", "y"), [Line("a", x, y, y - 0.1, y + 0.3), Line("b", x, y)])
+    text = (tmp_path / "c.svg").read_text()
+    assert text.count("<polygon") == 1
+    assert text.count("<polyline") == 2
+    assert ">0.9<" in text
+    assert ">-0.1<" in text
