@@ -40,8 +40,8 @@ FACTORS = {"bodies/arm.mass": 1.15, "bodies/pendulum.mass": 1.15, "actuators/mot
 """Real values relative to the robot file."""
 PRIOR = {"bodies/arm.mass": 0.7, "bodies/pendulum.mass": 1.3, "actuators/motor.gain": 1.3}
 """Means of the prior relative to the real values."""
-PRIOR_STD, FLOOR = 0.1, 0.01
-"""Standard deviation of the prior, and the smallest one, relative to the means."""
+PRIOR_STD, FLOOR, LEAST_STD = 0.1, 0.015, 0.01
+"""Standard deviation of the prior, the smallest one, and what it has to exceed, relative to the means."""
 ITERATIONS, ROLLOUTS = 5, 3
 SECONDS, PIECE = 3.0, 50
 """Part of a rollout that is compared [s], and control steps until simulation begins again from what was measured."""
@@ -222,7 +222,7 @@ def run(setting: Setting) -> list[Row]:
     seeds = setting.over_seeds(one_seed, setting.quick)
     rows = [make_row(NAME, name, [np.array([each[name]]) for each in seeds]) for name in seeds[0]]
     last = [name for name in seeds[0] if name.startswith("SimOpt")][-1]
-    required = {"discrepancy, part that is gone": 0.8, "smallest standard deviation / mean": FLOOR}
+    required = {"discrepancy, part that is gone": 0.8, "smallest standard deviation / mean": LEAST_STD}
     rows = [row._replace(required=required.get(row.method)) for row in rows]
     if not setting.quick:
         closed = [gap_closed(np.array([each[last]]), each["nominal"], each["oracle"]) for each in seeds]

@@ -52,7 +52,7 @@ print("same policies")
 @pytest.mark.slow
 def test_a_killed_worker_changes_no_policy():
     """Conditioned policies and their estimators are bit by bit the same."""
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "RAY_worker_niceness": "0"}
     command = [sys.executable, "-c", RUN]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=900)
     assert "same policies" in done.stdout, done.stdout + done.stderr
