@@ -85,7 +85,7 @@ class Distillation:
         self._regression = ActionRegression(self.network, options.learning_rate)
         self._view = PrivilegedView(environment.task)
         self._act, self._update = jax.jit(self._both_actions), jax.jit(self._improve)
-        self._iterate = jax.jit(self._collect_and_improve) if environment.is_traceable else None
+        self._collect = environment.compiled_play(self._played)
 
     def start(self, seed: int) -> DistillState:
         """State before training."""
@@ -111,15 +111,7 @@ class Distillation:
 
     def iterate(self, state: DistillState) -> tuple[DistillState, dict[str, Array]]:
         """One iteration: play, then regress."""
-        if self._iterate is not None:
-            return self._iterate(state)
-        begun, by_teacher = self._begin(state)
-        now, rows = begun, []
-        for _ in range(self.options.horizon):
-            now, row = self._play_step(now, by_teacher, self._act)
-            rows.append(jax.tree.map(np.asarray, row))
-        samples = jax.tree.map(lambda *x: np.stack(x), *rows)
-        return self._update(now, samples, state.memory)
+        return self._update(*self._collect(state))
 
     def teacher_share(self, steps: Array) -> Array:
         """Part of the episodes that the teacher plays."""
@@ -145,9 +137,9 @@ class Distillation:
             jnp.clip(right[1], -self._limit, self._limit),
         )
 
-    def _play_step(self, state: DistillState, by_teacher: Array, act: Any) -> tuple[DistillState, Samples]:
+    def _play_step(self, state: DistillState, by_teacher: Array) -> tuple[DistillState, Samples]:
         """One control step; the sample holds what was done as `action`, and what the teacher would do as `mean`."""
-        memory, action, teacher_memory, right = act(state)
+        memory, action, teacher_memory, right = self._act(state)
         done = jnp.where(by_teacher[:, None], right, action)
         episodes, after = self.environment.step(state.episodes, done)
         row = sample(state.outcome, after.privileged[..., :0], state.fresh, done, right, after)
@@ -162,14 +154,15 @@ class Distillation:
         )
         return state, row
 
-    def _collect_and_improve(self, state: DistillState) -> tuple[DistillState, dict[str, Array]]:
+    def _played(self, state: DistillState) -> tuple[DistillState, Samples, Array]:
+        """Samples of `horizon` control steps, and the student's memory before them."""
         begun, by_teacher = self._begin(state)
 
         def one(now: DistillState, _: None) -> tuple[DistillState, Samples]:
-            return self._play_step(now, by_teacher, self._both_actions)
+            return self._play_step(now, by_teacher)
 
-        after, samples = jax.lax.scan(one, begun, None, length=self.options.horizon)
-        return self._improve(after, samples, state.memory)
+        after, samples = self.environment.scan(one, begun, length=self.options.horizon)
+        return after, samples, state.memory
 
     def _improve(self, state: DistillState, samples: Samples, memory: Array) -> tuple[DistillState, dict[str, Array]]:
         """Regress on the actions of the teacher."""

@@ -34,8 +34,10 @@ SHAPES_WITH_HEIGHT = ("sphere", "capsule", "cylinder", "box")
 """Shapes of which `lowest_points` knows the lowest point."""
 SERVO_DEFLECTION = 0.6
 """Deflection at which servos reach the torque of the weaker motors [rad]; larger makes softer servos."""
-LEAST_DAMPING, JOINT_DAMPING = 1.0 / 80.0, 1.0 / 30.0
-"""Damping of servos alone, and together with their joints, over their stiffness [s]: at least that much."""
+LEAST_DAMPING = 1.0 / 80.0
+"""Damping of servos over their stiffness [s]: at least that much."""
+DAMPING_RATIO = 0.7
+"""Damping of a joint with its servo, in the air, as a part of the critical one; larger oscillates less."""
 STABLE_DAMPING = 0.5
 """Largest change of a joint's speed by the damping of its servo in a time step, as a part of the speed."""
 TRAINING_SOLVER = NewtonOptions(iterations=8, tolerance=1e-5, line_search_points=50, line_search_tolerance=0.1)
@@ -68,8 +70,8 @@ class LeggedRobot:
     """Largest torque of each joint [N m]."""
     stiffness: float
     """Of position control [N m/rad]."""
-    damping: float
-    """Of position control [N m s/rad]."""
+    damping: np.ndarray
+    """Of the position control of each joint [N m s/rad]."""
 
     @property
     def base(self) -> str:
@@ -121,9 +123,9 @@ def read_quadruped(path: str | Path, *, timestep: float) -> LeggedRobot:
     torque = torque_limits(compiled, home[2])
     stiffness = float(f"{np.median(torque) / SERVO_DEFLECTION:.2g}")
     damping = _servo_damping(compiled, home, stiffness, timestep)
-    for actuator, most in zip(spec.actuators, torque, strict=True):
+    for actuator, most, damps in zip(spec.actuators, torque, damping, strict=True):
         actuator.gaintype, actuator.biastype = mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_AFFINE
-        actuator.gainprm[0], actuator.biasprm[:3] = stiffness, [0.0, -stiffness, -damping]
+        actuator.gainprm[0], actuator.biasprm[:3] = stiffness, [0.0, -stiffness, -damps]
         actuator.ctrllimited, actuator.forcelimited, actuator.forcerange = 0, 1, [-most, most]
     model = loads(spec.to_xml(), path=path)
     links = model.topology.links
@@ -147,14 +149,15 @@ def read_quadruped(path: str | Path, *, timestep: float) -> LeggedRobot:
     )
 
 
-def _servo_damping(compiled: mujoco.MjModel, home: np.ndarray, stiffness: float, timestep: float) -> float:
-    """Damping of position servos, besides that of the joints [N m s/rad]."""
+def _servo_damping(compiled: mujoco.MjModel, home: np.ndarray, stiffness: float, timestep: float) -> np.ndarray:
+    """Damping of each position servo, besides that of its joint [N m s/rad]."""
     data, mass_matrix = kinematics(compiled, home), np.zeros((compiled.nv, compiled.nv))
     mujoco.mj_forward(compiled, data)
     mujoco.mj_fullM(compiled, data, mass_matrix)
     dofs = compiled.jnt_dofadr[compiled.actuator_trnid[:, 0]]
-    wanted = max(LEAST_DAMPING * stiffness, JOINT_DAMPING * stiffness - float(np.median(compiled.dof_damping[dofs])))
-    return min(wanted, STABLE_DAMPING * float(np.diag(mass_matrix)[dofs].min()) / timestep)
+    inertia = np.diag(mass_matrix)[dofs]
+    wanted = 2.0 * DAMPING_RATIO * np.sqrt(stiffness * inertia) - compiled.dof_damping[dofs]
+    return np.clip(wanted, LEAST_DAMPING * stiffness, STABLE_DAMPING * inertia / timestep)
 
 
 def _is_obstacle(geoms: Geoms, g: int) -> bool:
