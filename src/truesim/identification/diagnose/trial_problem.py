@@ -94,8 +94,8 @@ class TrialProblem(Problem):
         self, own: np.ndarray, known: np.ndarray, segment: Segment, *weights: np.ndarray
     ) -> tuple[SimulatedSegment, Sensitivity]:
         size, every = own.shape[1], np.arange(own.shape[1] + 2 * segment.v.shape[1])
-        before = self.kept.sensitivity
-        reused = self.kept.at.shape == own.shape and bool(np.abs(self.kept.at - own).max() < MAX_MOVE)
+        before, whole = self.kept.sensitivity, len(own) == len(self.layout.log)
+        reused = whole and self.kept.at.shape == own.shape and bool(np.abs(self.kept.at - own).max() < MAX_MOVE)
         columns = every[size - self.freed : size] if reused else every
         bytes_each = sum(x[:1].nbytes for x in jax.tree.leaves(segment)) * (1 + len(columns))
         step = max(1, VARIANTS_BYTES // bytes_each)
@@ -110,7 +110,8 @@ class TrialProblem(Problem):
             for x, new in zip(merged, found, strict=True):
                 x[..., columns] = new
             return simulated, Sensitivity(*merged)
-        self.kept.sensitivity, self.kept.at = found, own.copy()
+        if whole:
+            self.kept.sensitivity, self.kept.at = found, own.copy()
         return simulated, found
 
     def _difference(
