@@ -25,7 +25,11 @@ OnReal = Annotated[
 ]
 RealLogs = Annotated[
     list[Path],
-    typer.Option("--log", help="Logs or folders of episodes that were played on the robot; nothing is played then."),
+    typer.Option(
+        "--log",
+        help="Logs or folders of episodes that were played on the robot; nothing is played then.",
+        metavar="LOG…",
+    ),
 ]
 NominalPolicies = Annotated[
     list[Path], typer.Option("--nominal", help="Policy trained in the nominal simulator.", metavar="POLICY")
