@@ -26,9 +26,18 @@ from truesim.identification.presets import ARM, preset_patterns
 from truesim.identification.problem.build import assemble, same_problem
 from truesim.identification.problem.fitted import coordinates_of
 from truesim.identification.problem.problem import Problem
-from truesim.identification.reading import LogLike, Observer, RobotLike, check_motion, read_logs, read_robot
+from truesim.identification.reading import (
+    LogLike,
+    Observer,
+    RobotLike,
+    check_motion,
+    hold_unrecorded,
+    read_logs,
+    read_raw,
+    read_robot,
+)
 from truesim.identification.regression.checks import check_torques
-from truesim.identification.regression.limits import lift_effort_limits
+from truesim.identification.regression.limits import lift_limits
 from truesim.identification.regression.machine import joint_sizes
 from truesim.identification.regression.torques import inapplicable
 from truesim.identification.request import Request
@@ -39,7 +48,8 @@ from truesim.identification.solve.levenberg_marquardt import Ending, Progress
 from truesim.identification.solve.solution import Solution
 from truesim.identification.solve.stages import solve_problem
 from truesim.identification.solve.widening import sizes_at_bounds
-from truesim.identification.torque_fit import ArmRegression, conclude, regress_arm, torque_parts
+from truesim.identification.torque_fit import conclude, torque_parts
+from truesim.identification.torque_regression import ArmRegression, regress_arm
 from truesim.identification.torque_start import TRAJECTORY, better_start, keep_best, regress_free
 from truesim.optimize.basin_hopping import SearchResult
 from truesim.physics.model.model import Model
@@ -150,7 +160,11 @@ def prepare(
     free_parameters(model, free, options.problem.ties)  # wrong names are told before anything is read
     folder = None if out is None else Path(out)
     earlier = None if folder is None else fit_folder.resumable(folder, request, force)
-    train, holdout, validate = (tuple(read_logs(model, logs, options, observer)) for logs in parts)
+    raw = [read_raw(logs, options) for logs in parts]
+    model, options = hold_unrecorded(model, [log for logs in raw for log in logs], options, observer)
+    train, holdout, validate = (
+        tuple(read_logs(model, logs, options, observer, own)) for logs, own in zip(parts, raw, strict=True)
+    )
     check_motion(train)
     _check_per_log(options, (*train, *holdout))
     has_torques = bool(train) and inapplicable(model, train) is None
@@ -191,7 +205,7 @@ def _regress(
     options: IdentifyOptions,
     observer: Observer,
 ) -> tuple[Model, ArmRegression | None]:
-    """The model without effort limits that its logs exceed, and the regression of an arm that is asked for.
+    """The model without limits that its logs exceed, and the regression of an arm that is asked for.
 
     Faults of torque logs are reported. Without a preset and without free parameters an arm is recognized by its logs.
     """
@@ -205,7 +219,7 @@ def _regress(
         return model, None
     for finding in check_torques(model, train):
         observer.warning(finding.subject, finding)
-    model = lift_effort_limits(model, (*train, *holdout))
+    model = lift_limits(model, (*train, *holdout))
     if not wanted or not train:
         return model, None
     with part("regressing"):
