@@ -35,6 +35,8 @@ class IdentifyOptions:
     """Actuator model by actuator, instead of the file's."""
     servos: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
     """Gains `kp` and `kv` of motors that are servos, by pattern of actuators or joints."""
+    gears: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
+    """Stiffness, damping, backlash and armature of gears that give, by joint [SI units]."""
     values: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """Start values by path, instead of the file's [SI units]."""
 
@@ -56,6 +58,7 @@ class IdentifyOptions:
                 "mapping": self.mapping,
                 "actuator_models": self.actuator_models,
                 "servos": self.servos,
+                "gears": self.gears,
                 "values": self.values,
             }
         )
@@ -80,6 +83,7 @@ def read_options(document: Mapping[str, Any]) -> IdentifyOptions:
         mapping=document.get("mapping"),
         actuator_models=document.get("actuator_models", {}),
         servos=document.get("servos", {}),
+        gears=document.get("gears", {}),
         values=document.get("values", {}),
     )
 

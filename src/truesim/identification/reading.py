@@ -3,15 +3,17 @@
 import dataclasses
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from truesim.core.errors import TruesimError
+from truesim.core.errors import TruesimError, unknown_name
 from truesim.core.typing import Float
 from truesim.files.logs import Log, read_episodes
 from truesim.files.logs.command_checks import DEAD_ENCODER
 from truesim.files.robots import load
+from truesim.files.robots.gears import with_gear
 from truesim.files.robots.hold import unrecorded_joints, with_held_joints
 from truesim.identification.options import IdentifyOptions
 from truesim.identification.problem.build import prepare_logs
@@ -68,6 +70,8 @@ class Silent:
 def read_robot(robot: RobotLike, options: IdentifyOptions) -> Model:
     """The robot with the actuator models and start values of the options."""
     model = robot if isinstance(robot, Model) else load(robot, floating_base=options.floating_base)
+    for joint, values in options.gears.items():
+        model = with_gear(model, joint, **values)
     for actuator, name in options.actuator_models.items():
         model = with_actuator_model(model, actuator, name)
     for pattern, gains in options.servos.items():
@@ -141,6 +145,14 @@ def check_motion(logs: Sequence[Log]) -> None:
     if logs and len(still) == len(logs):
         names = ", ".join(log.name for log in still)
         raise TruesimError(f"Nothing changes in {names}: every column is constant, so that nothing can be identified.")
+
+
+def check_per_log(options: IdentifyOptions, logs: Sequence[Log]) -> None:
+    """Raise an error if the options name a log that is not there."""
+    names = {log.name for log in logs} | {Path(log.name).stem for log in logs}
+    for name in options.problem.per_log:
+        if name != "*" and name not in names:
+            raise unknown_name("log", name, names)
 
 
 def _is_constant(values: Float[np.ndarray, " samples"]) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from truesim.core.errors import TruesimError, unknown_name
+from truesim.core.errors import TruesimError
 from truesim.core.persistence.checkpoint import Checkpoint
 from truesim.core.persistence.lock import lock_folder
 from truesim.core.timing import part
@@ -31,6 +31,7 @@ from truesim.identification.reading import (
     Observer,
     RobotLike,
     check_motion,
+    check_per_log,
     hold_unrecorded,
     read_logs,
     read_raw,
@@ -166,7 +167,7 @@ def prepare(
         tuple(read_logs(model, logs, options, observer, own)) for logs, own in zip(parts, raw, strict=True)
     )
     check_motion(train)
-    _check_per_log(options, (*train, *holdout))
+    check_per_log(options, (*train, *holdout))
     has_torques = bool(train) and inapplicable(model, train) is None
     model, regression = _regress(model, (train, holdout), free, options, observer)
     if regression is not None:
@@ -239,13 +240,6 @@ def _file(log: LogLike) -> str:
     if not isinstance(log, Log):
         return str(log)
     return log.name if log.source is None else str(log.source)
-
-
-def _check_per_log(options: IdentifyOptions, logs: Sequence[Log]) -> None:
-    names = {log.name for log in logs} | {Path(log.name).stem for log in logs}
-    for name in options.problem.per_log:
-        if name != "*" and name not in names:
-            raise unknown_name("log", name, names)
 
 
 def _search(setup: PreparedIdentification, observer: Observer) -> SearchResult:

@@ -14,7 +14,7 @@ from truesim.physics.model import paths
 
 GRIPPER = (
     '<link name="finger"><inertial><origin xyz="0 0 0.02"/><mass value="0.1"/><inertia ixx="1e-4" iyy="1e-4" '
-    'izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="grip" type="prismatic"><parent link="link3"/>'
+    'izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="grip" type="prismatic"><parent link="link1"/>'
     '<child link="finger"/><axis xyz="0 1 0"/><limit lower="0" upper="0.04" effort="20" velocity="1"/></joint></robot>'
 )
 

@@ -48,4 +48,4 @@ def with_held_joints(model: Model, joints: Sequence[str]) -> Model:
     held = (*source.held, *joints)
     base = loads(source.text, path=source.path, floating_base=source.floating_base, held=held)
     base = with_couplings(with_actuator_models(base, model), model)
-    return with_values(base, model, differing(base, model))
+    return with_values(base, model, differing(model, base))

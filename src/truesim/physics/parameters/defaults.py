@@ -134,6 +134,7 @@ FIELD_DEFAULTS: dict[str, DefaultRule] = {
     "armature": _not_negative(0.01),
     "stiffness": _not_negative(1.0),
     "springref": _linear(0.1),
+    "spring_length": _linear(0.02),
     "ref": _linear(0.1),
     "gain": _gain,
     "offset": _linear(0.1),
