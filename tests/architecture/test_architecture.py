@@ -35,7 +35,7 @@ MORE_ARGUMENTS = {
 """Raised limits of arguments."""
 MORE_LINES = {
     "identification/pipeline.py:identify": 124,  # 30 documented options
-    "cli/identify.py:identify": 109,  # the same options, passed on
+    "cli/identify.py:identify": 110,  # the same options, passed on
 }
 """Raised limits of lines."""
 

@@ -24,7 +24,7 @@ from truesim.identification.fit import Fit
 from truesim.identification.options import IdentifyOptions
 from truesim.identification.presets import ARM, preset_patterns
 from truesim.identification.problem.build import assemble, same_problem
-from truesim.identification.problem.fitted import coordinates_of
+from truesim.identification.problem.fitted import coordinates_of, same_values
 from truesim.identification.problem.problem import Problem
 from truesim.identification.reading import (
     LogLike,
@@ -277,7 +277,7 @@ def _solve_from_torques(
     setup, solution = _solve_widening(setup, found, observer)
     if regressed is None or solution.ending is Ending.INTERRUPTED:
         return setup, solution, ()
-    regressed = _same_values(problem, regressed, setup.problem)
+    regressed = same_values(problem, regressed, setup.problem)
     where, logs = (setup.problem, setup.train) if setup.held_out is None else (setup.held_out, setup.holdout)
     solution, note = keep_best(solution, regressed, where, logs, window)
     return setup, solution, (note,)
@@ -302,16 +302,10 @@ def _solve_widening(
             request=dataclasses.replace(setup.request, options=options),
             problem=dataclasses.replace(problem, like=setup.problem),
             held_out=other,
-            theta=_same_values(setup.problem, solution.theta, problem),
+            theta=same_values(setup.problem, solution.theta, problem),
         )
         solution = _solve(setup, None, observer).replace(found=solution.found)
     return setup, solution
-
-
-def _same_values(problem: Problem, theta: Float[np.ndarray, " size"], other: Problem) -> Float[np.ndarray, " size"]:
-    """Coordinates of the same values in a problem with other bounds and scales."""
-    values = {p.name: v for p, v in zip(problem.parameters, problem.parameters.values(theta), strict=True)}
-    return coordinates_of(other, {name: np.asarray(value) for name, value in values.items()})
 
 
 def _solve(setup: PreparedIdentification, found: SearchResult | None, observer: Observer) -> Solution:
