@@ -15,7 +15,7 @@ TREES = {path: ast.parse(path.read_text()) for path in FILES}
 LINES_PER_FILE, LINES_PER_FUNCTION, ARGUMENTS, NAMES_AT_ROOT = 350, 60, 7, 22
 MORE_ARGUMENTS = {
     "cli/simulate.py:simulate": 15,  # every option of a command is an argument of its function
-    "cli/identify.py:identify": 45,  # the same
+    "cli/identify.py:identify": 46,  # the same
     "cli/inspect.py:inspect": 12,  # the same
     "cli/posterior.py:posterior": 13,  # the same
     "cli/design.py:design": 18,  # the same
@@ -35,7 +35,7 @@ MORE_ARGUMENTS = {
 """Raised limits of arguments."""
 MORE_LINES = {
     "identification/pipeline.py:identify": 124,  # 30 documented options
-    "cli/identify.py:identify": 108,  # the same options, passed on
+    "cli/identify.py:identify": 110,  # the same options, passed on
 }
 """Raised limits of lines."""
 
