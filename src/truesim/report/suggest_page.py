@@ -84,8 +84,8 @@ def _curve(suggestion: Mapping[str, Any]) -> dict[str, Any]:
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
     """Ends of an axis; a few values far away from all others, as at the begin of a log, are left outside."""
-    low, high = np.quantile(values, OUTSIDE), np.quantile(values, 1 - OUTSIDE)
-    room = float(high - low)
+    low, high = map(float, np.quantile(values, (OUTSIDE, 1 - OUTSIDE)))
+    room = high - low
     low, high = max(min(values), low - room), min(max(values), high + room)
     room = 0.05 * (high - low) or 1.0
-    return float(low - room), float(high + room)
+    return low - room, high + room
