@@ -14,7 +14,7 @@ from truesim.report.numbers import number
 SUGGEST_PAGE = "suggest.html"
 MAX_PORTS_SHOWN = 8
 """Largest number of ports in the table."""
-OUTSIDE = 0.01
+OUTLYING = 0.01
 """Fraction of points at each end of an axis that may lie far outside."""
 CURVE_WIDTH, CURVE_HEIGHT = 420, 240
 """Size of a curve's frame [px]."""
@@ -84,7 +84,7 @@ def _curve(suggestion: Mapping[str, Any]) -> dict[str, Any]:
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
     """Ends of an axis; a few values far away from all others, as at the begin of a log, are left outside."""
-    low, high = map(float, np.quantile(values, (OUTSIDE, 1 - OUTSIDE)))
+    low, high = map(float, np.quantile(values, (OUTLYING, 1 - OUTLYING)))
     room = high - low
     low, high = max(min(values), low - room), min(max(values), high + room)
     room = 0.05 * (high - low) or 1.0
