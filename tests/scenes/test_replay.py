@@ -74,17 +74,19 @@ def test_cameras_see_the_robot_beside_panels(replay, aspect, upper):
     forward = (camera.target - camera.position) / np.linalg.norm(camera.target - camera.position)
     right = np.cross(forward, [0.0, 0.0, 1.0])
     right /= np.linalg.norm(right)
-    zoom = 1 / np.tan(FIELD_OF_VIEW / 2)
+    zoom, lowest = 1 / np.tan(FIELD_OF_VIEW / 2), np.inf
     for shape in replay.shapes:
         poses = replay.poses["start"]
         R, p = poses.rotation[:, shape.body], poses.translation[:, shape.body]
         points = np.einsum("tij,vj->tvi", R, shape.vertices) + p[:, None] if shape.body >= 0 else shape.vertices
+        lowest = min(lowest, float(points[..., 2].min()))
         seen = points.reshape(-1, 3) - camera.position
         depth = seen @ forward
         assert np.abs(zoom * (seen @ right) / depth / aspect).max() < 1
         height = zoom * (seen @ np.cross(right, forward)) / depth
         assert height.max() < 1
         assert height.min() > 1 - 2 * upper
+    assert camera.lowest == pytest.approx(lowest, abs=0.02), "the floor lies below"
 
 
 def test_poses_equal_mujoco(arm):

@@ -61,7 +61,7 @@ def arrange(parameters: list[Any]) -> None:
 
 
 def _no_type(ctx: Any) -> None:
-    """What an argument takes, in the column of types: nothing."""
+    """Type of an argument in the help: none."""
 
 
 def _panel(name: str, searches: bool) -> str | None:

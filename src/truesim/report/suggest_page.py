@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import numpy as np
 
 from truesim.core.errors import FileError
 from truesim.report.numbers import number
@@ -13,6 +14,8 @@ from truesim.report.numbers import number
 SUGGEST_PAGE = "suggest.html"
 MAX_PORTS_SHOWN = 8
 """Largest number of ports in the table."""
+OUTLYING = 0.01
+"""Fraction of points at each end of an axis that may lie far outside."""
 CURVE_WIDTH, CURVE_HEIGHT = 420, 240
 """Size of a curve's frame [px]."""
 
@@ -64,9 +67,10 @@ def _curve(suggestion: Mapping[str, Any]) -> dict[str, Any]:
     """Points in pixels of the frame, and the ends of both axes."""
     curve = suggestion["curve"]
     (x_low, x_high), (y_low, y_high) = _span(curve["x"]), _span(curve["y"])
+    inside = [(x, y) for x, y in zip(curve["x"], curve["y"], strict=True) if y_low <= y <= y_high]
     points = [
         (CURVE_WIDTH * (x - x_low) / (x_high - x_low), CURVE_HEIGHT * (1 - (y - y_low) / (y_high - y_low)))
-        for x, y in zip(curve["x"], curve["y"], strict=True)
+        for x, y in inside
     ]
     zero = CURVE_HEIGHT * y_high / (y_high - y_low) if y_low < 0 < y_high else None
     return {
@@ -79,6 +83,9 @@ def _curve(suggestion: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
-    low, high = min(values), max(values)
+    """Ends of an axis; a few values far away from all others, as at the begin of a log, are left outside."""
+    low, high = map(float, np.quantile(values, (OUTLYING, 1 - OUTLYING)))
+    room = high - low
+    low, high = max(min(values), low - room), min(max(values), high + room)
     room = 0.05 * (high - low) or 1.0
     return low - room, high + room

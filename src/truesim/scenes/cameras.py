@@ -27,6 +27,8 @@ class Camera:
     target: Float[np.ndarray, "3"]
     radius: float
     """Radius of what is to be seen [m]."""
+    lowest: float = 0.0
+    """Height of its lowest point [m]."""
 
 
 def camera_for(
@@ -62,4 +64,4 @@ def camera_for(
     half = FRAMING * np.maximum(np.abs(x) / aspect, np.abs(y) / upper)
     distance = float((half / np.tan(FIELD_OF_VIEW / 2) + z).max()) or 1.0
     target = middle - (1 - upper) * distance * np.tan(FIELD_OF_VIEW / 2) * up
-    return Camera(target + distance * away, target, radius)
+    return Camera(target + distance * away, target, radius, float(every[:, 2].min()))

@@ -105,7 +105,12 @@ def add_replay(server: Any, replay: Replay, aspect: float = ASPECT, upper: float
     server.initial_camera.up = (0.0, 0.0, 1.0)
     server.initial_camera.fov = float(FIELD_OF_VIEW)
     size = float(10 ** np.floor(np.log10(2 * camera.radius)))
-    scene.add_grid("/floor", 40 * size, 40 * size, cell_size=size / 2, section_size=size, fade_distance=60 * size)
+    has_floor = any(shape.is_floor for shape in replay.shapes)
+    height = 0.0 if has_floor else min(0.0, camera.lowest)  # below a robot that hangs
+    scene.add_grid(
+        "/floor", 40 * size, 40 * size, cell_size=size / 2, section_size=size, fade_distance=60 * size,
+        position=(0.0, 0.0, height),
+    )  # fmt: skip
     nodes, shapes = (
         {},
         replay.shapes if len(replay.poses) == 1 else [dataclasses.replace(s, color=s.muted) for s in replay.shapes],

@@ -16,6 +16,8 @@ MIN_MESH_FACES = 200
 """Triangles that a mesh may keep for any number of meshes."""
 FLOOR_HALF_SIZE = 2.0
 """Half size of a plane without one [m]."""
+COLORLESS, FLOOR_COLOR = (0.5, 0.5, 0.5, 1.0), (0.86, 0.87, 0.89, 1.0)
+"""Color of shapes without one in MuJoCo, and of floors without one here, on which gray bodies are seen."""
 STICK_RADIUS = 0.12
 """Radius of the sticks that stand for a robot without shapes, relative to the longest of them."""
 
@@ -72,10 +74,9 @@ def drawn_shapes(model: Model, max_faces: int = MAX_SCENE_FACES) -> list[Shape]:
             continue
         R = _matrix(np.asarray(model.geoms.orientation[g]))
         vertices = np.asarray(made[0], float) @ R.T + np.asarray(model.geoms.position[g], float)
-        r, green, b, a = model.geoms.colors[g]
-        found.append(
-            Shape(model.geoms.bodies[g], vertices, made[1], (r, green, b, a), model.geoms.shapes[g] == "plane")
-        )
+        is_floor, own = model.geoms.shapes[g] == "plane", model.geoms.colors[g]
+        r, green, b, a = FLOOR_COLOR if is_floor and np.allclose(own, COLORLESS) else own
+        found.append(Shape(model.geoms.bodies[g], vertices, made[1], (r, green, b, a), is_floor))
     return found if any(not shape.is_floor for shape in found) else found + _sticks(model)
 
 

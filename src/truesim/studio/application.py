@@ -208,7 +208,7 @@ class Studio:
         self.results = ResultPanel(self.server, self.replay, self._show, self.guard)
 
     def _outdate(self) -> None:
-        """What was checked and fitted belongs to other files."""
+        """Forget what was checked and fitted with other files."""
         self._run.disabled, self._check_words.content = True, ""
         self._solving.visible = False
         if self.results is not None:

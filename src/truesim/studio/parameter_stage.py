@@ -8,8 +8,8 @@ from truesim.studio.session import Session
 from truesim.studio.words import breakable
 
 KEEP, EACH, COMMON = "as in the file", "one value each", "one value for all"
-CHOICES = (KEEP, EACH, COMMON)
-"""What happens to the parameters of a pattern."""
+TREATMENTS = (KEEP, EACH, COMMON)
+"""Choices for the parameters of a pattern."""
 NO_PRESET = "none"
 
 
@@ -41,7 +41,7 @@ class ParameterStage:
             choice.remove()
         with self._folder:
             self.choices = {
-                pattern: self._gui.add_dropdown(pattern.rpartition(".")[2], CHOICES, hint=f"{pattern}: {words}")
+                pattern: self._gui.add_dropdown(pattern.rpartition(".")[2], TREATMENTS, hint=f"{pattern}: {words}")
                 for pattern, words in self._session.offered()
             }
         self.describe({})
@@ -53,7 +53,7 @@ class ParameterStage:
 
     def choose(self) -> None:
         """Give the choices to the session."""
-        chosen = {how: [name for name, box in self.choices.items() if box.value == how] for how in CHOICES}
+        chosen = {how: [name for name, box in self.choices.items() if box.value == how] for how in TREATMENTS}
         self._session.free = (*chosen[EACH], *self.further.value.split())
         self._session.ties = tuple(chosen[COMMON])
         self._session.preset = None if self._preset.value == NO_PRESET else self._preset.value

@@ -15,7 +15,7 @@ from truesim.physics.model.model import Model
 
 @dataclasses.dataclass(frozen=True)
 class GuessedMapping:
-    """What the columns of a log probably are."""
+    """Columns of a log, with the signals that they probably are."""
 
     source: str
     """Name of the log."""
