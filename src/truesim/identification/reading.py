@@ -10,6 +10,7 @@ from truesim.core.errors import TruesimError
 from truesim.core.typing import Float
 from truesim.files.logs import Log, read_episodes
 from truesim.files.logs.command_checks import DEAD_ENCODER
+from truesim.files.logs.read_many import distinguish
 from truesim.files.robots import load
 from truesim.identification.options import IdentifyOptions
 from truesim.identification.problem.build import prepare_logs
@@ -79,7 +80,7 @@ def read_logs(model: Model, logs: Sequence[LogLike], options: IdentifyOptions, o
     """Logs read and prepared once; anomalies are reported, and angles in degrees refused unless a mapping is given."""
     own = [log for log in logs if isinstance(log, Log)]
     read = [[log] if isinstance(log, Log) else read_episodes(log, mapping=options.mapping) for log in logs]
-    raw = [log for episodes in read for log in episodes]
+    raw = distinguish([log for episodes in read for log in episodes])
     if not raw:
         return []
     prepared = prepare_logs(model, raw)
