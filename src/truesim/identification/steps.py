@@ -35,6 +35,7 @@ from truesim.identification.request import Request
 from truesim.identification.search.blackbox import diagnose_on_mujoco
 from truesim.identification.search.mujoco_engine import MujocoEngine
 from truesim.identification.search.run import build_objective, search
+from truesim.identification.servo_start import servo_start
 from truesim.identification.solve.levenberg_marquardt import Ending, Progress
 from truesim.identification.solve.solution import Solution
 from truesim.identification.solve.stages import solve_problem
@@ -264,6 +265,8 @@ def _solve_from_torques(
             regressed = regress_free(problem, setup.train)
     if regressed is not None and setup.theta is None and better_start(problem, regressed, window):
         setup = dataclasses.replace(setup, theta=regressed)
+    elif setup.theta is None and found is None and setup.options.problem.blueprint is None:
+        setup = dataclasses.replace(setup, theta=servo_start(problem, window))
     setup, solution = _solve_widening(setup, found, observer)
     if regressed is None or solution.ending is Ending.INTERRUPTED:
         return setup, solution, ()
