@@ -25,6 +25,11 @@ BETTER = 0.8
 more starts unchanged."""
 
 
+def has_free_gains(problem: Problem) -> bool:
+    """True if gains of position servos are free, whose joints are compared."""
+    return bool(_of_servos(problem, "kp"))
+
+
 def servo_start(problem: Problem, window: float) -> Float[np.ndarray, " size"] | None:
     """Coordinates to start from; none if the values of the robot file are as good.
 
