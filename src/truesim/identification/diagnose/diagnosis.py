@@ -117,7 +117,8 @@ def diagnose_predictions(
     jacobian = solution.problem.values(solution.theta)[1]
     found = found.widen(shift, jacobian) if shift.any() else found
     widened = shift**2 > np.diag(found.coordinates)
-    values, stepped = estimates(solution, found, options, widened), ()
+    values = estimates(solution, found, options, widened)
+    stepped: tuple[Diagnostic, ...] = ()
     error = step_error(solution) if minimal else np.zeros_like(shift)
     if error.any():
         stepped = time_step_diagnostics(solution, values, error, options)
