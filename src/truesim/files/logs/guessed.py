@@ -18,7 +18,7 @@ PERCENT_BELOW_ZERO = -2.0
 
 @dataclasses.dataclass(frozen=True)
 class GuessedMapping:
-    """What the columns of a log probably are."""
+    """Guessed meaning of the columns of a log."""
 
     source: str
     """Name of the log."""
