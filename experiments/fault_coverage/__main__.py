@@ -4,7 +4,7 @@
 MuJoCo with one fault at a time; every recording is fitted, and every interval of a free parameter either holds the true
 value or not. The last column counts the fits that say why their intervals may not hold: by another status than
 `converged`, by residuals above the noise of the sensors, by stamps that jitter, or by residuals that contradict fixed
-masses.
+parameters.
 """
 
 import argparse
@@ -51,7 +51,7 @@ class Fault:
     """Factor by which the fixed masses of the robot file are wrong."""
 
 
-SAID = {Code.RESIDUAL_ABOVE_NOISE, Code.FIXED_MASSES, Code.STAMP_JITTER}
+SAID = {Code.RESIDUAL_ABOVE_NOISE, Code.CONTRADICTED, Code.STAMP_JITTER}
 """Diagnostics of a converged fit that say why its intervals may not hold."""
 FAULTS = {
     "none": Fault(),

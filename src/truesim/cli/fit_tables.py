@@ -60,7 +60,7 @@ def diagnostic_lines(fit: Fit) -> list[str]:
         lines += own[:MAX_OF_A_KIND]
         if len(own) > MAX_OF_A_KIND:
             lines.append(f"… and {len(own) - MAX_OF_A_KIND} more with {code}; the report lists all.")
-    freed = [d.subjects[0] for d in fit.diagnostics if d.code is Code.FIXED_PARAMETER]
+    freed = [d.subjects[0] for d in fit.diagnostics if d.code in (Code.FIXED_PARAMETER, Code.CONTRADICTED)]
     if freed:
         patterns = " ".join(f"'{pattern}'" for pattern in (*fit.request.free, *freed))
         lines.append(f"Next: the same command with --free {patterns}.")

@@ -12,6 +12,34 @@ from truesim.cli.outputs import check_file
 from truesim.cli.pairs import servo_gains
 from truesim.core.errors import TruesimError
 
+WriteMapping = Annotated[
+    Path | None,
+    typer.Option(
+        "--write-mapping",
+        help="Guess which columns of the log are which, in which units, and write a mapping file.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+Calibration = Annotated[
+    Path | None,
+    typer.Option(
+        "--calibration",
+        help="LeRobot's calibration file, for positions in percent of the calibrated range.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns",
+        help="Columns that --write-mapping chooses from, such as 'left_*' of a log of two arms.",
+        metavar="PATTERN…",
+        show_default=False,
+    ),
+]
+
 
 def inspect(
     robot: Robot,
@@ -31,24 +59,9 @@ def inspect(
         bool, typer.Option("--ports", help="Show the quantities that networks can read or change instead.")
     ] = False,
     servo: Servo = None,
-    write_mapping: Annotated[
-        Path | None,
-        typer.Option(
-            "--write-mapping",
-            help="Guess which columns of the log are which, in which units, and write a mapping file.",
-            metavar="FILE",
-            show_default=False,
-        ),
-    ] = None,
-    calibration: Annotated[
-        Path | None,
-        typer.Option(
-            "--calibration",
-            help="LeRobot's calibration file, for positions in percent of the calibrated range.",
-            metavar="FILE",
-            show_default=False,
-        ),
-    ] = None,
+    write_mapping: WriteMapping = None,
+    calibration: Calibration = None,
+    columns: Columns = None,
     show_all: Annotated[bool, typer.Option("--all", help="List all parameters of the robot.")] = False,
     force: ReplaceFile = False,
     as_json: AsJson = False,
@@ -66,7 +79,8 @@ def inspect(
         if not logs:
             raise TruesimError("--write-mapping needs a log to guess from.")
         check_file(write_mapping, force)
-        lazy.guessed_mapping.write_guess(model, robot, logs, write_mapping, calibration)
+        choices = lazy.guessed_mapping.Choices(calibration, columns or (), servo or ())
+        lazy.guessed_mapping.write_guess(model, robot, logs, write_mapping, choices)
     elif logs:
         lazy.inspect_logs.print_logs(model, ts.read_logs(logs, mapping=mapping), as_json)
     else:

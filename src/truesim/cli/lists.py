@@ -8,6 +8,8 @@ from pathlib import PurePath
 
 LOG_SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".log", ".parquet", ".npz", ".mcap", ".bag", ".db3")
 """Suffixes of log files; no parameter path ends in one of them."""
+COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz")
+"""Suffixes that text files may have after their own."""
 OLD_SPELLINGS = {"--barrier": "--smoothing", "--law": "--actuator-model"}
 """Former names of options, which still work."""
 
@@ -51,7 +53,9 @@ def is_option(word: str) -> bool:
 
 def is_log(word: str) -> bool:
     """True for words with the suffix of a log file."""
-    return PurePath(word).suffix.lower() in LOG_SUFFIXES and "=" not in word
+    path = PurePath(word.lower())
+    ending = path.with_suffix("").suffix if path.suffix in COMPRESSED_SUFFIXES else path.suffix
+    return ending in LOG_SUFFIXES and "=" not in word
 
 
 def current_spelling(word: str, known: Collection[str]) -> str:

@@ -12,6 +12,7 @@ from truesim.core.errors import TruesimError, unknown_name
 from truesim.core.typing import Float
 from truesim.files.logs import Log, read_episodes
 from truesim.files.logs.command_checks import DEAD_ENCODER
+from truesim.files.logs.read_many import distinguish
 from truesim.files.robots import load
 from truesim.files.robots.gears import with_gear
 from truesim.files.robots.hold import unrecorded_joints, with_held_joints
@@ -84,7 +85,7 @@ def read_robot(robot: RobotLike, options: IdentifyOptions) -> Model:
 def read_raw(logs: Sequence[LogLike], options: IdentifyOptions) -> list[Log]:
     """Logs as they were recorded; episodes of a data set are logs of their own."""
     read = [[log] if isinstance(log, Log) else read_episodes(log, mapping=options.mapping) for log in logs]
-    return [log for episodes in read for log in episodes]
+    return distinguish([log for episodes in read for log in episodes])
 
 
 def hold_unrecorded(

@@ -45,6 +45,7 @@ from truesim.identification.request import Request
 from truesim.identification.search.blackbox import diagnose_on_mujoco
 from truesim.identification.search.mujoco_engine import MujocoEngine
 from truesim.identification.search.run import build_objective, search
+from truesim.identification.servo_start import has_free_gains, servo_start
 from truesim.identification.solve.levenberg_marquardt import Ending, Progress
 from truesim.identification.solve.solution import Solution
 from truesim.identification.solve.stages import solve_problem
@@ -266,14 +267,15 @@ def _solve_from_torques(
 ) -> tuple[PreparedIdentification, Solution, tuple[Diagnostic, ...]]:
     """Local solve that a regression of joint torques starts, if the logs hold any; the best of both is returned."""
     problem, window = setup.problem, setup.options.diagnose.error_window
-    regressed = None
-    if setup.has_torques and found is None and setup.options.problem.blueprint is None:
+    regressed, local = None, found is None and setup.options.problem.blueprint is None
+    if setup.has_torques and local:
         with part("regressing"):
             regressed = regress_free(problem, setup.train)
-    if regressed is not None and setup.theta is None:
+    if setup.theta is None and (regressed is not None or (local and has_free_gains(problem))):
         _compile(problem, observer)  # before predictions, which then need no kernels of their own
-        if better_start(problem, regressed, window):
-            setup = dataclasses.replace(setup, theta=regressed)
+        theta = servo_start(problem, window) if regressed is None else regressed
+        better = regressed is None or better_start(problem, regressed, window)
+        setup = dataclasses.replace(setup, theta=theta if better else None)
     setup, solution = _solve_widening(setup, found, observer)
     if regressed is None or solution.ending is Ending.INTERRUPTED:
         return setup, solution, ()

@@ -1,11 +1,14 @@
 """Mappings that are guessed from a log: columns, units, signs, and doubts."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
 
 from tests.identification.two_joint_arm import stream, xml
 from truesim.files.logs import read_log, read_mapping
+from truesim.files.logs.column_names import assign
 from truesim.files.logs.guess import guess_mapping, mapping_text
 from truesim.files.robots import loads
 
@@ -66,6 +69,84 @@ def test_the_written_file_reads_the_log(recorded, tmp_path):
     np.testing.assert_allclose(log.time[1], 0.005)
     assert np.abs(log.column("qpos/elbow")).max() < 2
     np.testing.assert_allclose(log.column("ctrl/a2"), np.radians(-recorded["goal_elbow"]))
+
+
+TWO = {side: {f"{side}_{joint}_{kind}" for joint in ("shoulder", "elbow") for kind in ("target", "position")}
+       for side in ("left", "right")}  # fmt: skip
+
+
+@pytest.mark.parametrize(("only", "side"), [((), "left"), (("right_*",), "right")])
+def test_two_arms_in_one_log(recorded, only, side):
+    """All columns are of one arm, the doubt names the other, and a pattern chooses it."""
+    log = {"t": recorded["Timestamp"]} | {
+        name: recorded["elbow_position"] for s in ("left", "right") for name in TWO[s]
+    }
+    found = guess_mapping(log, ARM, only)
+    assert {g.column for g in found} == {"t", *TWO[side]}
+    assert any("--columns" in doubt for g in found for doubt in g.doubts) == (not only)
+
+
+@pytest.mark.parametrize(
+    ("position", "command"),
+    [
+        ("q/{k}", "q_des/{k}"),
+        ("q/{k}", "q_d/{k}"),
+        ("actual_q_{k}", "target_q_{k}"),
+        ("follower.{name}.pos", "leader.{name}.pos"),
+        ("{name}_q", "{name}_qref"),
+        ("data/{name}_joint", "cmd/{name}_joint"),
+    ],
+)
+def test_ways_to_name_positions_and_commands(recorded, position, command):
+    """Beside velocities and currents, by number or by name."""
+    log = {"t": recorded["Timestamp"]}
+    for k, name in enumerate(("shoulder", "elbow")):
+        own = {"k": k, "name": name}
+        log |= {position.format(**own): recorded[f"{name}_position"], command.format(**own): recorded[f"goal_{name}"]}
+        log |= {f"dq/{k}": recorded["battery"], f"current_{k}": recorded["battery"]}
+    found = {g.target: g.column for g in guess_mapping(log, ARM)}
+    expected = {f"qpos/{n}": position.format(k=k, name=n) for k, n in enumerate(("shoulder", "elbow"))}
+    expected |= {f"ctrl/a{k + 1}": command.format(k=k, name=n) for k, n in enumerate(("shoulder", "elbow"))}
+    assert found == {"time": "t"} | expected
+
+
+def test_names_of_joints_without_the_words_that_all_share():
+    """`panda_joint1` is column q1, `elbow_joint` column elbow; fewer numbers than joints are the first joints."""
+    assert assign(["panda_joint1", "panda_joint2"], ["q1", "q2"]).columns == {0: "q1", 1: "q2"}
+    assert assign(["elbow_joint", "wrist_joint"], ["elbow.pos", "wrist.pos"]).columns[1] == "wrist.pos"
+    found = assign(["joint1", "joint2", "finger"], ["q/0", "q/1"])
+    assert found.columns == {0: "q/0", 1: "q/1"}
+    assert "first 2" in found.doubts[0]
+
+
+def test_a_log_without_stamps_asks_for_its_rate(recorded, tmp_path):
+    """The mapping has a rate to correct, and can be read."""
+    columns = {name: values for name, values in recorded.items() if name != "Timestamp"}
+    pl.DataFrame(columns).write_csv(tmp_path / "run.csv")
+    (tmp_path / "mine.toml").write_text(mapping_text(guess_mapping(columns, ARM), "run.csv"))
+    log = read_log(tmp_path / "run.csv", mapping=read_mapping(tmp_path / "mine.toml"))
+    assert log.time[1] == pytest.approx(0.01)
+
+
+def test_position_commands_of_motors_need_a_servo(recorded):
+    """A robot of motors follows a position: it is taken, and told; with torques in the log, they are taken."""
+    motors = loads(re.sub(r'<position (.*?) kp="\d+" kv="\d+"', r"<motor \1", xml()))
+    assert not np.any(motors.actuators.bias)
+    found = {g.target: g for g in guess_mapping(recorded, motors)}
+    assert found["ctrl/a1"].servo
+    torques = {f"tau_{name}": recorded["shoulder_position"] for name in ("shoulder", "elbow")}
+    found = {g.target: g for g in guess_mapping(recorded | torques, motors)}
+    assert (found["ctrl/a1"].column, found["ctrl/a1"].servo) == ("tau_shoulder", False)
+    assert "--servo" in found["ctrl/a1"].doubts[0]
+
+
+def test_slides_in_millimeters():
+    """The range of a slide tells its unit."""
+    model = loads('<mujoco><worldbody><body><joint name="rail" type="slide" range="0 0.8"/><geom size=".1"/></body>'
+                  "</worldbody></mujoco>")  # fmt: skip
+    t = np.arange(0, 1, 0.01)
+    found = guess_mapping({"t": t, "rail": 300 + 200 * np.sin(t)}, model)
+    assert [g.unit for g in found] == ["", "mm"]
 
 
 MOTORS = """<mujoco><worldbody><body><joint name="j1"/><geom size="0.1"/><body><joint name="j2"/><geom size="0.1"/>

@@ -1,11 +1,15 @@
 """Tables of every format, and the sentences for those that cannot be read."""
 
+import gzip
+
 import numpy as np
 import polars as pl
 import pytest
 
 from truesim.core.errors import FileError, TruesimError
-from truesim.files.logs import read_log
+from truesim.files.logs import read_log, read_logs
+from truesim.files.logs.read import read_columns
+from truesim.files.logs.tables import COMPRESSIONS
 
 TIME, ANGLE = np.arange(50) / 30, np.random.default_rng(0).normal(size=50) * 1e-7
 
@@ -118,3 +122,47 @@ def test_no_time_names_the_unit_and_who_guesses_it(tmp_path):
     np.savez(tmp_path / "a.npz", timestamp_ms=1e3 * TIME, a=ANGLE)
     with pytest.raises(FileError, match=r"unit = 'ms' }. `truesim inspect ROBOT LOG --write-mapping mine.toml`"):
         read_log(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Recorder 2\n# arm in the lab\ntime,qpos/a\n0,1\n1,2\n",
+        "# Recorder 2\n# time qpos/a\n0 1\n1 2\n",
+        "%time;qpos/a\n0,0;1,0\n1,0;2,0\n",
+        "time,qpos/a,mode\n0,1,AUTO\n1,2,AUTO\n",
+    ],
+)
+@pytest.mark.parametrize("ending", ["", ".gz", ".bz2", ".xz"])
+def test_comments_and_compression(tmp_path, text, ending):
+    """Comments before a table, the last of which may hold the names; text may be compressed."""
+    path = tmp_path / f"run.csv{ending}"
+    with COMPRESSIONS.get(ending, open)(path, "wb") as file:
+        file.write(text.encode())
+    (log,) = read_logs(tmp_path)
+    np.testing.assert_array_equal(log.time, [0, 1])
+    np.testing.assert_array_equal(log.column("qpos/a"), [1, 2])
+
+
+@pytest.mark.parametrize("broken", [gzip.compress(b"time,a\n0,1\n" * 99)[:-9], b"time,a\n0,1\n"])
+def test_broken_compression_is_told(tmp_path, broken):
+    """A file that ends early, and one that is not compressed at all."""
+    (tmp_path / "run.csv.gz").write_bytes(broken)
+    with pytest.raises(FileError, match="cannot be"):
+        read_log(tmp_path / "run.csv.gz")
+
+
+def test_stamps_of_loggers(tmp_path):
+    """Seconds and nanoseconds are one stamp; a row of units, and rows that changed places, are repaired."""
+    rows = [f"{1_700_000_000 + k // 100},{k % 100 * 10_000_000},{k}" for k in range(200)]
+    rows[50], rows[51] = rows[51], rows[50]
+    (tmp_path / "run.csv").write_text("\n".join(["sec,nanosec,q", "[s],[ns],[rad]", *rows]) + "\n")
+    columns = read_columns(tmp_path / "run.csv")
+    assert columns["sec"][3] - columns["sec"][2] == pytest.approx(0.01, abs=1e-6)
+    log = read_log(tmp_path / "run.csv", mapping={"columns": {"time": "sec"}})
+    np.testing.assert_allclose(np.diff(log.time), 0.01, atol=1e-6)
+    np.testing.assert_array_equal(log.column("q"), np.arange(200))
+    assert [f.message for f in log.findings] == [
+        "rows without a stamp were left out (1).",
+        "rows written out of order were sorted (1).",
+    ]

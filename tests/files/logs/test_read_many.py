@@ -56,3 +56,15 @@ def test_nothing_found(folder, paths, words):
         ts.read_logs(paths)
     for word in words:
         assert word in str(error.value)
+
+
+def test_files_of_one_name_in_several_folders(tmp_path):
+    """Their logs have the folders in their names that tell them apart."""
+    for folder in ("monday/a", "monday/b", "tuesday/a"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "run.csv").write_text("time,qpos/a\n0,1\n1,2\n")
+    (tmp_path / "other.csv").write_text("time,qpos/a\n0,1\n1,2\n")
+    logs = ts.read_logs(
+        [tmp_path / "other.csv", *(tmp_path / f / "run.csv" for f in ("monday/a", "monday/b", "tuesday/a"))]
+    )
+    assert [log.name for log in logs] == ["other.csv", "monday/a/run.csv", "b/run.csv", "tuesday/a/run.csv"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.identification.recorded import ARM_TRUTH, arm_log
+from truesim.identification.diagnose import noise_memory
 from truesim.identification.diagnose.covariance import uncertainty
 from truesim.identification.solve.options import SolveOptions
 from truesim.identification.solve.stages import solve_problem
@@ -53,3 +54,12 @@ def test_correlation_is_noticed(arm_of):
     columns["qpos/shoulder"] = clean.columns["qpos/shoulder"] + NOISE * rng.normal(size=len(clean.time))
     found = uncertainty(solve_problem(arm_of(dataclasses.replace(clean, columns=columns))))
     assert found.correlation_time[0] < 2 < 4 < found.correlation_time[1]
+
+
+def test_logs_of_unequal_length_in_which_some_windows_are_drawn(arm_of, monkeypatch):
+    """Noise is drawn in one of two logs, the shorter one; its window is as long as the longest."""
+    monkeypatch.setattr(noise_memory, "DRAWN_SAMPLES", 400)
+    logs = [arm_log(0.6, seed=1, name="short"), arm_log(seed=2, name="long")]
+    solution = solve_problem(arm_of(*logs), SolveOptions(window=10.0))
+    assert solution.windows.shape[0] == 2
+    assert np.isfinite(uncertainty(solution).values).all()

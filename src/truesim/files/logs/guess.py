@@ -5,12 +5,12 @@ by the position that follows them. A column that holds a position is never taken
 """
 
 import dataclasses
-import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from truesim.files.logs.command_checks import compare
+from truesim.files.logs.column_names import Roles, assign, is_torque, roles, split_words
+from truesim.files.logs.command_checks import FOLLOWS, compare
 from truesim.files.logs.log import Log
 from truesim.files.logs.mapping import UNIT_FACTORS
 from truesim.files.logs.read import TIME_COLUMN_NAMES
@@ -19,67 +19,19 @@ from truesim.physics.model.actuators import AFFINE
 from truesim.physics.model.columns import command_columns, joint_position_columns
 from truesim.physics.model.kinds import HINGE, SLIDE
 from truesim.physics.model.model import Model
+from truesim.physics.model.targets import matches_pattern
 
-COMMAND_WORDS = {
-    "cmd",
-    "command",
-    "commands",
-    "commanded",
-    "ctrl",
-    "control",
-    "target",
-    "targets",
-    "goal",
-    "goals",
-    "desired",
-    "action",
-    "actions",
-    "setpoint",
-    "setpoints",
-    "ref",
-    "reference",
-    "references",
-    "trajectory",
-}
-RATE_WORDS = {
-    "vel",
-    "velocity",
-    "velocities",
-    "qvel",
-    "dq",
-    "speed",
-    "speeds",
-    "qd",
-    "acc",
-    "acceleration",
-    "accelerations",
-    "ddq",
-    "qdd",
-    "qacc",
-    "jerk",
-}
-EFFORT_WORDS = {
-    "effort",
-    "efforts",
-    "torque",
-    "torques",
-    "tau",
-    "current",
-    "currents",
-    "load",
-    "force",
-    "forces",
-    "temperature",
-    "voltage",
-}
-OTHER_WORDS = {"error", "errors"}
-TORQUE_WORDS = {"effort", "torque", "torques", "tau"}
 STAMP_WORDS = {"t", "time", "times", "timestamp", "stamp", "seconds", "sec", "millis", "elapsed", "clock"}
 DEGREE_WORDS = {"deg", "degs", "degree", "degrees"}
 PLAUSIBLE_PERIODS = (2e-4, 0.3)
 """Shortest and longest plausible time between samples [s]."""
+ASSUMED_RATE = 100.0
+"""Sampling rate of a log without stamps, for the user to correct [Hz]."""
 FULL_PERCENT = 101.0
 """Largest number of positions in percent, with rounding."""
+HINGE_MARGIN, SLIDE_MARGIN = 0.5, 0.1
+"""Distance beyond a joint's range that its positions may have: [rad], or as a fraction of the range."""
+UNIT_NAMES = {"deg": "degrees", "cm": "centimeters", "mm": "millimeters"}
 SIGN_CORRELATION = -0.9
 """Correlation below which a command is taken as flipped."""
 
@@ -93,61 +45,99 @@ class Guess:
     unit: str = ""
     """Empty for SI units."""
     sign: int = 1
+    scale: float = 1.0
+    offset: float = 0.0
+    """In SI units."""
     doubts: tuple[str, ...] = ()
+    servo: bool = False
+    """True if it is a position command of an actuator that is a motor in the robot file."""
 
     def line(self) -> str:
         """The line in a mapping file, after its doubts as comments."""
         parts = [f'from = "{self.column}"']
         parts += [f'unit = "{self.unit}"'] if self.unit else []
         parts += [f"sign = {self.sign}"] if self.sign != 1 else []
+        parts += [f"scale = {self.scale:.9g}"] if self.scale != 1 else []
+        parts += [f"offset = {self.offset:.9g}"] if self.offset else []
         comments = "".join(f"# {doubt}\n" for doubt in self.doubts)
         return f'{comments}"{self.target}" = {{ {", ".join(parts)} }}'
 
 
-def guess_mapping(columns: Mapping[str, np.ndarray], model: Model) -> list[Guess]:
+def guess_mapping(columns: Mapping[str, np.ndarray], model: Model, only: Sequence[str] = ()) -> list[Guess]:
     """Guess the columns of a log.
 
     Args:
         columns: Recorded numbers by name, stamps included.
         model: The robot.
+        only: Patterns of the columns to choose from, stamps aside; all by default.
     """
     time = _guess_time(columns)
     names = [name for name in columns if time is None or name != time.column]
+    names = [name for name in names if not only or any(matches_pattern(name, pattern) for pattern in only)]
     joints = [j for j, kind in enumerate(model.joints.kinds) if kind in (HINGE, SLIDE)]
-    words = {name: set(_words(name)) for name in names}
-    positions = [n for n in names if not words[n] & (COMMAND_WORDS | RATE_WORDS | EFFORT_WORDS | OTHER_WORDS)]
-    commands = [n for n in names if words[n] & COMMAND_WORDS and not words[n] & (RATE_WORDS | OTHER_WORDS)]
-    if any("kp" in servos.gains(model.actuators, i) for i in range(model.nu)):
-        commands = [n for n in commands if not words[n] & EFFORT_WORDS] or commands
     labels = [model.joints.names[j] for j in joints]
+    role = roles(names, labels)
     found = [] if time is None else [time]
-    for j, column in _assign(labels, positions).items():
+    places = assign(labels, role.positions)
+    for j, column in places.columns.items():
         unit, doubts = _guess_unit(columns[column], model, joints[j])
-        doubts = () if unit == "deg" and words[column] & DEGREE_WORDS else doubts
+        doubts = () if unit == "deg" and set(split_words(column)) & DEGREE_WORDS else doubts
         found.append(Guess(joint_position_columns(model, joints[j])[0], column, unit, doubts=doubts))
-    taken = {g.column for g in found}
-    places = {g.target: g for g in found}
+    if places.doubts:
+        found[-len(places.columns)] = _doubted(found[-len(places.columns)], places.doubts)
+    return [*found, *_guess_commands(columns, model, role, found)]
+
+
+def _guess_commands(
+    columns: Mapping[str, np.ndarray], model: Model, role: Roles, measured: Sequence[Guess]
+) -> list[Guess]:
+    """Controls: what servos were told, or the torques of motors.
+
+    Args:
+        columns: Recorded numbers by name.
+        model: The robot.
+        role: What the columns hold.
+        measured: Guessed stamps and positions.
+    """
+    own = {g.target: g for g in measured}
     driven = [model.driven(i) for i in range(model.nu)]
-    by_name = _assign(list(model.actuators.names), [c for c in commands if c not in taken]) or _assign(
-        driven, [c for c in commands if c not in taken]
-    )
-    for i, column in by_name.items():
-        own = places.get(f"qpos/{driven[i]}")
-        joint = model.actuators.joints[i]
-        unit = _guess_unit(columns[column], model, joint)[0] if joint >= 0 and own is not None and own.unit else ""
-        found.append(_with_sign(Guess(command_columns(model)[i], column, unit), own, columns, time))
-    return found if by_name else [*found, *_guess_torques(words, model)]
+    taken = {g.column for g in measured}
+    commands = [c for c in role.commands if c not in taken]
+    told = [c for c in commands if not is_torque(c, model.joints.names)]
+    motors = _are_motors(model)
+    moving = [c for c in role.torques if c not in taken and np.ptp(np.nan_to_num(columns[c])) > 0]
+    if motors and (torques := assign(driven, moving)).columns:
+        other = f"; --servo 'joints/*:kp=50' takes position commands ({told[0]}) instead" if told else ""
+        doubt = f"a torque, taken as the control of its motor [N m or N]{other}"
+        return _first_doubted(
+            [Guess(command_columns(model)[i], c, doubts=(doubt,)) for i, c in torques.columns.items()], torques.doubts
+        )
+    like = [g.column for g in measured[1:]]
+    chosen = told if any("kp" in servos.gains(model.actuators, i) for i in range(model.nu)) and told else commands
+    by_name = assign(list(model.actuators.names), chosen, like)
+    if not by_name.columns:
+        by_name = assign(driven, chosen, like)
+    found = []
+    for i, column in by_name.columns.items():
+        place, joint = own.get(f"qpos/{driven[i]}"), model.actuators.joints[i]
+        unit = _guess_unit(columns[column], model, joint)[0] if joint >= 0 and place is not None and place.unit else ""
+        guess = Guess(command_columns(model)[i], column, unit)
+        found.append(_with_sign(guess, place, columns, own.get("time"), motors))
+    return _first_doubted(found, by_name.doubts)
 
 
-def _guess_torques(words: Mapping[str, set[str]], model: Model) -> list[Guess]:
-    """Recorded torques of the joints, which are the controls of a robot whose actuators are all torque motors."""
-    actuators = model.actuators
-    if any(name != AFFINE for name in actuators.models) or np.any(actuators.bias):
-        return []
-    torques = [name for name, own in words.items() if own & TORQUE_WORDS and not own & RATE_WORDS]
-    assigned = _assign([model.driven(i) for i in range(model.nu)], torques)
-    doubt = "a torque, taken as the control of its motor [N m or N]"
-    return [Guess(command_columns(model)[i], column, doubts=(doubt,)) for i, column in assigned.items()]
+def _are_motors(model: Model) -> bool:
+    """True if all actuators are torque motors."""
+    return all(name == AFFINE for name in model.actuators.models) and not np.any(model.actuators.bias)
+
+
+def _first_doubted(found: list[Guess], doubts: tuple[str, ...]) -> list[Guess]:
+    """Guesses of one role, the first of them with doubts about all."""
+    return [_doubted(found[0], doubts), *found[1:]] if found else []
+
+
+def _doubted(guess: Guess, doubts: tuple[str, ...]) -> Guess:
+    return dataclasses.replace(guess, doubts=(*guess.doubts, *doubts))
 
 
 def mapping_text(found: Sequence[Guess], source: str) -> str:
@@ -157,48 +147,70 @@ def mapping_text(found: Sequence[Guess], source: str) -> str:
         found: Its lines.
         source: Name of the log that they were guessed from.
     """
-    return "\n".join([f"# Guessed from {source}: check the comments.", "[columns]", *(g.line() for g in found)]) + "\n"
+    lines = [f"# Guessed from {source}: check the comments."]
+    if not any(g.target == "time" for g in found):
+        lines += ["[file]", "# no column holds time stamps: how many samples a second?", f"rate = {ASSUMED_RATE}"]
+    return "\n".join([*lines, "[columns]", *(g.line() for g in found)]) + "\n"
 
 
 def _guess_time(columns: Mapping[str, np.ndarray]) -> Guess | None:
+    """The column of stamps: of those with such a name, the first that never decreases, else the first that grows."""
     named = [n for n in columns if n.lower() == "time" or n.lower() in TIME_COLUMN_NAMES]
-    named += [n for n in columns if STAMP_WORDS & set(_words(n)) and n not in named]
-    for name in named:
-        values = columns[name]
-        steps = np.diff(values)
-        if len(steps) and np.all(np.isfinite(values)) and np.all(steps >= 0) and np.any(steps > 0):
-            period = float(np.median(steps[steps > 0]))
-            low, high = PLAUSIBLE_PERIODS
-            fitting = [u for u in ("s", "ms", "us", "ns") if low <= period * UNIT_FACTORS[u] <= high]
-            doubts = () if len(fitting) == 1 else (f"samples are {period:.4g} apart: is the unit right?",)
-            unit = fitting[0] if fitting else "s"
-            return Guess("time", name, "" if unit == "s" else unit, doubts=doubts)
-    return None
+    named += [n for n in columns if STAMP_WORDS & set(split_words(n)) and n not in named]
+    steps = {n: np.diff(columns[n][np.isfinite(columns[n])]) for n in named}
+    steps = {n: each for n, each in steps.items() if np.mean(each > 0) > 0.1}
+    name = next((n for n, each in steps.items() if np.all(each >= 0)), next(iter(steps), None))
+    if name is None:
+        return None
+    each = steps[name]
+    period = float(np.median(each[each > 0]))
+    low, high = PLAUSIBLE_PERIODS
+    fitting = [u for u in ("s", "ms", "us", "ns") if low <= period * UNIT_FACTORS[u] <= high]
+    doubts: tuple[str, ...] = () if len(fitting) == 1 else (f"samples are {period:.4g} apart: is the unit right?",)
+    doubts += (f"decreases {np.sum(each < 0)} times",) if np.any(each < 0) else ()
+    unit = fitting[0] if fitting else "s"
+    return Guess("time", name, "" if unit == "s" else unit, doubts=doubts)
 
 
 def _guess_unit(values: np.ndarray, model: Model, joint: int) -> tuple[str, tuple[str, ...]]:
     """Unit of a position, and doubts about it."""
     known = values[np.isfinite(values)]
-    if not len(known) or model.joints.kinds[joint] != HINGE:
+    if not len(known):
         return "", ()
     low, high = float(known.min()), float(known.max())
-    bounds = np.asarray(model.joints.range[joint]) if model.joints.limited[joint] else np.array([-2 * np.pi, 2 * np.pi])
-    inside = low > bounds[0] - 0.5 and high < bounds[1] + 0.5
-    degrees = np.radians(low) > bounds[0] - 0.5 and np.radians(high) < bounds[1] + 0.5
-    if inside:
-        small = max(abs(low), abs(high)) < 0.02
+    hinge, limited = model.joints.kinds[joint] == HINGE, model.joints.limited[joint]
+    bounds = np.asarray(model.joints.range[joint]) if limited else np.array([-1, 1]) * (2 * np.pi if hinge else np.inf)
+    margin = HINGE_MARGIN if hinge else SLIDE_MARGIN * float(np.ptp(bounds))
+    fitting = [
+        unit
+        for unit in (("rad", "deg") if hinge else ("m", "cm", "mm"))
+        if low * UNIT_FACTORS[unit] > bounds[0] - margin and high * UNIT_FACTORS[unit] < bounds[1] + margin
+    ]
+    if not fitting:
+        ends = f"{bounds[0]:.3g} to {bounds[1]:.3g}"
+        return "", (f"runs from {low:.4g} to {high:.4g}, beyond the joint's range {ends}: unit?",)
+    if fitting[0] in ("rad", "m"):
+        small = hinge and max(abs(low), abs(high)) < 0.02
         return "", (("moves by less than 0.02 rad: is it in turns?",) if small else ())
-    if degrees:
-        text = f"runs from {low:.4g} to {high:.4g}: taken as degrees; if it is percent of a calibrated range, as "
-        text += "LeRobot records by default, give the file of the calibration (--calibration)"
-        return "deg", (text,) if max(abs(low), abs(high)) <= FULL_PERCENT else ()
-    return "", (
-        f"runs from {low:.4g} to {high:.4g}, beyond the joint's range {bounds[0]:.3g} to {bounds[1]:.3g}: unit?",
-    )
+    text = f"runs from {low:.4g} to {high:.4g}: taken as {UNIT_NAMES[fitting[0]]}"
+    if max(abs(low), abs(high)) > FULL_PERCENT:
+        return fitting[0], ()
+    advice = "; if it is percent of a calibrated range, as LeRobot records by default, give the file of the calibration"
+    return fitting[0], (f"{text}{advice} (--calibration)" if hinge else text,)
 
 
-def _with_sign(guess: Guess, own: Guess | None, columns: Mapping[str, np.ndarray], time: Guess | None) -> Guess:
-    """The guess of a command with the sign that its position tells, and doubts."""
+def _with_sign(
+    guess: Guess, own: Guess | None, columns: Mapping[str, np.ndarray], time: Guess | None, motor: bool
+) -> Guess:
+    """The guess of a command with the sign that its position tells, and doubts.
+
+    Args:
+        guess: The command.
+        own: The position of its joint.
+        columns: Recorded numbers by name.
+        time: The stamps.
+        motor: Whether the actuator is a motor, so that a position command needs a servo.
+    """
     if own is None or time is None:
         missing = "its joint's position was not found" if own is None else "no column holds time stamps"
         return dataclasses.replace(guess, doubts=(f"{missing}: not checked",))
@@ -206,35 +218,12 @@ def _with_sign(guess: Guess, own: Guess | None, columns: Mapping[str, np.ndarray
     log = Log(np.maximum.accumulate(stamps), {"u": columns[guess.column], "q": columns[own.column]})
     found = float(compare(log, ["u"], ["q"]).correlation[0, 0])
     if found < SIGN_CORRELATION:
-        return dataclasses.replace(guess, sign=-1, doubts=(f"moves against {own.column} ({found:.2f}): sign flipped",))
-    if found < 0.5:
-        return dataclasses.replace(
-            guess, doubts=(f"hardly moves {own.column} ({found:.2f}): another joint's, or a torque?",)
-        )
+        doubt = f"moves against {own.column} ({found:.2f}): sign flipped"
+        return dataclasses.replace(guess, sign=-1, doubts=(doubt,))
+    if motor and found > FOLLOWS:
+        doubt = "a position command, but the actuator is a motor: --servo makes it a servo"
+        return dataclasses.replace(guess, doubts=(doubt,), servo=True)
+    if found < 0.5 and not motor:
+        doubt = f"hardly moves {own.column} ({found:.2f}): another joint's, or a torque?"
+        return dataclasses.replace(guess, doubts=(doubt,))
     return guess
-
-
-def _assign(labels: Sequence[str], columns: Sequence[str]) -> dict[int, str]:
-    """Column of each label by index: by the label in its name, else by the numbers in the names."""
-    found = {}
-    for k, label in enumerate(labels):
-        own = _words(label)
-        named = [c for c in columns if _contains(_words(c), own)]
-        if named:
-            found[k] = min(named, key=lambda c: len(_words(c)))
-    if found:
-        return found
-    numbered = sorted((int(m[-1]), c) for c in columns if (m := re.findall(r"\d+", c)))
-    if len(numbered) == len(labels) and len({n for n, _ in numbered}) == len(labels):
-        return {k: c for k, (_, c) in enumerate(numbered)}
-    return {}
-
-
-def _contains(words: list[str], part: list[str]) -> bool:
-    return any(words[k : k + len(part)] == part for k in range(len(words) - len(part) + 1))
-
-
-def _words(name: str) -> list[str]:
-    return [
-        w for w in re.split(r"[^a-z0-9]+|(?<=[a-z])(?=[0-9])", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()) if w
-    ]

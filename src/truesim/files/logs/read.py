@@ -15,7 +15,8 @@ from truesim.files.logs.bags import read_bag
 from truesim.files.logs.lerobot import is_lerobot, read_lerobot, select_episodes
 from truesim.files.logs.log import Log
 from truesim.files.logs.mapping import ColumnMap, TableLayout, apply_mapping, column_map, read_mapping
-from truesim.files.logs.tables import numeric_columns, read_csv, read_npz, read_parquet
+from truesim.files.logs.stamps import join_stamps, order_rows
+from truesim.files.logs.tables import COMPRESSIONS, numeric_columns, read_csv, read_npz, read_parquet
 from truesim.physics.model.source import Finding
 
 LOG_READERS: dict[str, Callable[[Path, TableLayout], pl.DataFrame]] = {
@@ -30,6 +31,13 @@ GUESS_COMMAND = "`truesim inspect ROBOT LOG --write-mapping mine.toml` guesses o
 """End of messages that advise a mapping file."""
 TIME_COLUMN_NAMES = ("timestamp", "stamp", "t", "time_s", "time [s]", "seconds", "sec", "secs", "clock", "elapsed")
 """Common names of the column of stamps."""
+
+
+def log_ending(path: Path) -> str:
+    """Ending that tells the format of a log: that before a compression, as in `run.csv.gz`."""
+    last = path.suffix.lower()
+    inner = path.with_suffix("").suffix.lower()
+    return inner if last in COMPRESSIONS and LOG_READERS.get(inner) is read_csv else last
 
 
 def read_log(
@@ -95,7 +103,7 @@ def read_columns(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
                 raise FileError(f"{path} has no episodes {_span(chosen or range(1))}.")
         else:
             table = _table(path, TableLayout())
-        table, _ = numeric_columns(table)
+        table = join_stamps(numeric_columns(table)[0])
     return {column: table[column].to_numpy() for column in table.columns}
 
 
@@ -104,6 +112,7 @@ def _log(path: Path, name: str, table: pl.DataFrame, mapping: ColumnMap | None) 
         raise FileError(f"{name} has no samples.")
     with parsing(name, "a table of numbers"):
         table, words = numeric_columns(table)
+        table = join_stamps(table)
         if mapping is not None:
             _check_sources(mapping, words)
             table = apply_mapping(table, mapping, name)
@@ -111,10 +120,11 @@ def _log(path: Path, name: str, table: pl.DataFrame, mapping: ColumnMap | None) 
         raise FileError(f"The column 'time' of {name} does not hold numbers.")
     if "time" not in table.columns:
         raise _no_time(name, table.columns)
+    table, notes = order_rows(table)
     columns = {column: table[column].to_numpy() for column in table.columns}
     time = columns.pop("time")
-    notes = tuple(Finding(column, "holds text, not numbers; left out.", "note") for column in words)
-    return Log(time, columns, name, findings=notes, source=path)
+    notes += [Finding(column, "holds text, not numbers; left out.", "note") for column in words]
+    return Log(time, columns, name, findings=tuple(notes), source=path)
 
 
 def write_log(path: str | os.PathLike[str], columns: Mapping[str, Float[np.ndarray, " samples"]]) -> None:
@@ -130,9 +140,12 @@ def _table(path: Path, layout: TableLayout) -> pl.DataFrame:
         raise FileError(f"There is no log file {path}.")
     if path.is_dir() and not (path / "metadata.yaml").is_file():
         raise FileError(f"{path} is a folder, but no ROS 2 bag (it has no metadata.yaml); name the log files in it.")
-    reader = LOG_READERS[".bag"] if path.is_dir() else LOG_READERS.get(path.suffix.lower())
+    reader = LOG_READERS[".bag"] if path.is_dir() else LOG_READERS.get(log_ending(path))
     if reader is None:
-        raise FileError(f"{path.name} is of no known format; logs end in {', '.join(LOG_READERS)}.")
+        raise FileError(
+            f"{path.name} is of no known format; logs end in {', '.join(LOG_READERS)}; text may be compressed "
+            f"({', '.join(COMPRESSIONS)})."
+        )
     if not path.is_dir() and not path.is_file():
         raise FileError(f"{path} is not a regular file.")
     try:

@@ -1,5 +1,7 @@
 """Several logs at once: a glob pattern, a folder or a list of files."""
 
+import collections
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +11,7 @@ from truesim.core.missing import list_names, missing_file
 from truesim.files.logs.lerobot import is_lerobot, select_episodes
 from truesim.files.logs.log import Log
 from truesim.files.logs.mapping import ColumnMap, column_map, read_mapping
-from truesim.files.logs.read import LOG_READERS, read_episodes
+from truesim.files.logs.read import LOG_READERS, log_ending, read_episodes
 
 GLOB_CHARACTERS = "*?["
 PathLike = str | os.PathLike[str]
@@ -33,14 +35,30 @@ def read_logs(
         raise FileError("The list of logs is empty; give files, a folder or a pattern such as 'run*.csv'.")
     if mapping is not None and not isinstance(mapping, ColumnMap):
         mapping = column_map(mapping) if isinstance(mapping, Mapping) else read_mapping(mapping)
-    return [log for file in files for log in read_episodes(file, mapping=mapping)]
+    return distinguish([log for file in files for log in read_episodes(file, mapping=mapping)])
+
+
+def distinguish(logs: Sequence[Log]) -> list[Log]:
+    """The logs, those of files with the same name in different folders with as many folders as tell them apart."""
+    counts = collections.Counter(log.name for log in logs)
+    out = []
+    for log in logs:
+        same = [other.source.absolute().parts[:-1] for other in logs if other.name == log.name and other.source]
+        if log.source is None or counts[log.name] == 1 or len(set(same)) < counts[log.name]:
+            out.append(log)
+            continue
+        own, depth = log.source.absolute().parts[:-1], 1
+        while sum(folders[-depth:] == own[-depth:] for folders in same) > 1:
+            depth += 1
+        out.append(dataclasses.replace(log, name="/".join([*own[-depth:], log.name])))
+    return out
 
 
 def log_files(path: PathLike) -> list[Path]:
     """Log files that a pattern, a folder or a path stands for, sorted; an error if there are none."""
     path = Path(path)
     if path.is_dir() and not (path / "metadata.yaml").is_file() and not is_lerobot(path):  # else a bag or a data set
-        found = sorted(file for file in path.iterdir() if file.suffix.lower() in LOG_READERS)
+        found = sorted(file for file in path.iterdir() if log_ending(file) in LOG_READERS)
         if not found:
             raise FileError(f"No file in {path} is a log ({', '.join(LOG_READERS)}); {_content(path)}.")
         return found

@@ -1,7 +1,14 @@
 """Tables of numbers from CSV, Parquet and NPZ files."""
 
+import bz2
+import gzip
+import io
+import lzma
 import zipfile
+import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,8 +19,12 @@ from truesim.files.logs.mapping import TableLayout
 
 SEPARATORS = (";", "\t", "|", ",", " ")
 """Possible separators of a text file; the first of them that occurs in its first line is used."""
+COMPRESSIONS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+"""Readers of compressed text files, by their last ending."""
 MIN_NUMERIC_FRACTION = 0.5
 """A text column of which a larger fraction can be parsed is a column of numbers with missing values."""
+COMMENT_MARKS = "#%"
+"""Beginnings of comments before a table, and of names of columns."""
 NUMERIC_KINDS = "biufmM"
 """Kinds of NumPy's types that are signals or stamps."""
 DECIMAL_COMMA = r"^([+-]?\d+(,\d+)?(e[+-]?\d+)?|nan|)$"
@@ -21,7 +32,8 @@ DECIMAL_COMMA = r"^([+-]?\d+(,\d+)?(e[+-]?\d+)?|nan|)$"
 
 def read_csv(path: Path, layout: TableLayout) -> pl.DataFrame:
     """Read the columns of a text file; the separator is detected in its first line."""
-    first = _first_line(path)
+    text = _without_comments(_text(path))
+    first = _first_line(text)
     separator = layout.separator or _separator(first)
     unnamed = _is_number(first.split(separator)[0])
     if unnamed and not layout.columns:
@@ -30,7 +42,7 @@ def read_csv(path: Path, layout: TableLayout) -> pl.DataFrame:
             '[file] columns = ["time", "qpos/elbow"].'
         )
     table = pl.read_csv(
-        path,
+        text,
         has_header=not unnamed,
         separator=separator,
         infer_schema=False,
@@ -115,7 +127,7 @@ def _apply_layout(table: pl.DataFrame, layout: TableLayout, path: Path) -> pl.Da
         if len(layout.columns) != table.width:
             raise FileError(f"{path.name} has {table.width} columns, but the mapping names {len(layout.columns)}.")
         table = table.rename(dict(zip(table.columns, layout.columns, strict=True)))
-    table = table.rename({name: name.strip(" \t#%\ufeff") or name for name in table.columns})
+    table = table.rename({name: name.strip(f" \t{COMMENT_MARKS}\ufeff") or name for name in table.columns})
     if layout.rate is not None and "time" not in table.columns:
         table = table.with_columns(time=pl.int_range(table.height, eager=True) / layout.rate)
     return table
@@ -128,9 +140,33 @@ def _vectors(array: np.ndarray) -> list[tuple[str, np.ndarray]]:
     return [(f"/{i}", column) for i, column in enumerate(array.T)] if array.ndim == 2 else []
 
 
-def _first_line(path: Path) -> str:
-    with path.open(encoding="utf-8-sig") as file:
-        return next((line.strip() for line in file if line.strip()), "")
+def _text(path: Path) -> bytes:
+    """Content of a text file, decompressed."""
+    opened = COMPRESSIONS.get(path.suffix.lower(), open)
+    try:
+        with opened(path, "rb") as file:
+            return file.read()
+    except (EOFError, zlib.error, lzma.LZMAError) as error:
+        raise FileError(f"{path.name} cannot be decompressed: {str(error).rstrip('.')}.") from None
+
+
+def _without_comments(text: bytes) -> bytes:
+    """A table without the comments before it; the last of them stays if numbers follow, whose names it holds."""
+    start, last = 0, None
+    for line in io.BytesIO(text):
+        words = line.decode("utf-8-sig", errors="replace").strip()
+        if words and words[0] not in COMMENT_MARKS:
+            if last is None or not any(map(_is_number, words.split(_separator(words)))):
+                return text[start:]
+            return text[last:].lstrip(COMMENT_MARKS.encode() + b" \t")
+        last = start if words else last
+        start += len(line)
+    return text
+
+
+def _first_line(text: bytes) -> str:
+    lines = (line.decode("utf-8-sig").strip() for line in io.BytesIO(text))
+    return next((line for line in lines if line), "")
 
 
 def _separator(line: str) -> str:
@@ -139,7 +175,7 @@ def _separator(line: str) -> str:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        float(text.replace(",", "."))
     except ValueError:
         return False
     return True

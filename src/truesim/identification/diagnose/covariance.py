@@ -121,16 +121,21 @@ def _noise_memory(
     tiles = linearize(problem, solution.at, solution.weights, w)
     by_state = np.concatenate([tile.residual[drawn[tile.segments]][..., -nx:] for tile in tiles])
     by_parameter = J[segments].reshape(len(segments) * J.shape[1] * J.shape[2], J.shape[3])
-    D, E, _, g = (x[chosen][:, : own.shape[1]] for x in equations.chains)
+    D, E, _, g = (x[chosen] for x in equations.chains)
+
+    def pad(blocks: np.ndarray) -> np.ndarray:
+        out = np.zeros((len(chosen), windows.shape[1], *blocks.shape[1:]))
+        out[own.window, own.place] = blocks
+        return out
 
     def left(noise: np.ndarray) -> np.ndarray:
-        draws = noise.reshape(*own.shape, -1, noise.shape[-1])[own.window, own.place]
-        border = own.pad(by_state.transpose(0, 2, 1) @ draws)
+        draws = noise.reshape(len(chosen), windows.shape[1], -1, noise.shape[-1])[own.window, own.place]
+        border = pad(by_state.transpose(0, 2, 1) @ draws)
         empty = np.zeros((noise.shape[-1], noise.shape[-1] + 1))
         states = eliminate(Chains(D + 1e-12 * np.eye(nx), E, border, 0 * g), empty[:, 1:], empty[:, 0]).sensitivity()
         rest = (draws + by_state @ states[own.window, own.place]).reshape(len(by_parameter), noise.shape[-1])
         rest -= by_parameter @ (inverse @ (by_parameter.T @ rest))
-        return own.pad(rest.reshape(draws.shape)).reshape(noise.shape)
+        return pad(rest.reshape(draws.shape)).reshape(noise.shape)
 
     return noise_memory(r, used, left)
 

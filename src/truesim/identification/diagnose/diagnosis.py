@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from truesim.identification.diagnose.contradicted_parameters import find_contradiction
 from truesim.identification.diagnose.covariance import Uncertainty, uncertainty
 from truesim.identification.diagnose.estimates import Estimate, estimates
 from truesim.identification.diagnose.evaluation import Errors, Prediction, errors, predictions
-from truesim.identification.diagnose.fixed_masses import mass_test
 from truesim.identification.diagnose.identifiability import undetermined_groups
 from truesim.identification.diagnose.options import DiagnoseOptions
 from truesim.identification.diagnose.plausibility import implausible
 from truesim.identification.diagnose.score_test import Alternative, largest_shift, score_test
-from truesim.identification.diagnose.status import Diagnostic, Status, assess, contradicted_masses, needs_score_test
-from truesim.identification.diagnose.time_step import time_step_diagnostics
+from truesim.identification.diagnose.status import Diagnostic, Status, assess, contradicted, needs_score_test
+from truesim.identification.diagnose.time_step import step_error, time_step_diagnostics
 from truesim.identification.problem.problem import Problem
 from truesim.identification.regression.errors import TorqueError
 from truesim.identification.solve.solution import Solution
@@ -109,12 +109,21 @@ def diagnose_predictions(
     alternatives = score_test(solution) if tested else ()
     train, other, start = (scored.get(part) for part in (Part.TRAIN, Part.HELD_OUT, Part.TRAIN_START))
     status, diagnostics = assess(solution, groups, train or {}, other, options, alternatives, start)
-    if minimal and not alternatives and status in (Status.CONVERGED, Status.NOT_IDENTIFIABLE):
-        diagnostics = (*diagnostics, *contradicted_masses(mass_test(solution, found)))
     shift = largest_shift(alternatives, solution.problem.solved.size, options.explained)
-    found = found.widen(shift, solution.problem.values(solution.theta)[1]) if shift.any() else found
-    values = estimates(solution, found, options, shift**2 > np.diag(found.coordinates))
-    stepped = time_step_diagnostics(solution, values, options) if minimal else ()
+    if minimal and not alternatives and status in (Status.CONVERGED, Status.NOT_IDENTIFIABLE):
+        test = find_contradiction(solution, found)
+        diagnostics = (*diagnostics, *contradicted(test))
+        shift = np.abs(test.shift) if test is not None and test.significant else shift
+    jacobian = solution.problem.values(solution.theta)[1]
+    found = found.widen(shift, jacobian) if shift.any() else found
+    widened = shift**2 > np.diag(found.coordinates)
+    values = estimates(solution, found, options, widened)
+    stepped: tuple[Diagnostic, ...] = ()
+    error = step_error(solution) if minimal else np.zeros_like(shift)
+    if error.any():
+        stepped = time_step_diagnostics(solution, values, error, options)
+        found = found.widen(error, jacobian)
+        values = estimates(solution, found, options, widened)
     return Diagnosis(
         estimates=values,
         uncertainty=found,

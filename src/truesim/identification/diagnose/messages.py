@@ -38,8 +38,9 @@ _TORQUE_START = {
 _RESIDUALS = {
     Code.STAMP_JITTER: "Samples were taken {ms:.2g} ms (standard deviation) before or after their stamps, which makes "
     "{share:.0f} % of the residual; the intervals count it as noise. Record when each sample was taken.",
-    Code.FIXED_MASSES: "The residuals contradict {0}, which is fixed (score {ratio:.0f} times that of right masses). "
-    "The intervals assume it: 1 % of it moves {1} by {value:.2g} standard deviations. Free it.",
+    Code.CONTRADICTED: "The residuals contradict {0}, which is fixed{instead} (score {ratio:.0f} times that of "
+    "right values). With it free, {1} would change by about {size:.2g} standard deviations; intervals are "
+    "widened to such changes. Free it.",
 }
 
 
@@ -61,9 +62,10 @@ def explain(diagnostic: Diagnostic) -> str:
             if len(names) > 1:
                 return f"Freeing {names[0]} as well would remove {share}."
             return f"Freeing {names[0]} would remove {share}: the free parameters make up for it with wrong values."
-        case Code.STAMP_JITTER | Code.FIXED_MASSES:
+        case Code.STAMP_JITTER | Code.CONTRADICTED:
+            instead = f"; or {', '.join(names[2:])} instead" if names[2:] else ""
             return _RESIDUALS[diagnostic.code].format(
-                *names, ms=1e3 * value, value=value, ratio=ratio, share=100 * ratio
+                *names, instead=instead, ms=1e3 * value, size=abs(value), ratio=ratio, share=100 * ratio
             )
         case Code.CONTRADICTORY_LOGS:
             return f"The logs contradict each other: each fits alone, but {names[0]} is {names[1]} and {names[2]}."
@@ -71,6 +73,8 @@ def explain(diagnostic: Diagnostic) -> str:
             what = f"{names[0]}: the error, {value:.3g}, is {ratio:.1f} times that of the robot file"
             return f"{what}: the fit ended worse than it began."
         case Code.IMPLAUSIBLE:
+            if value == 0:
+                return f"{names[0]} is zero, unlike in the robot file: what is fixed may act in its place."
             times = f"{ratio:.3g} times" if ratio > 1 else f"1/{1 / max(ratio, 1e-300):.3g} of"
             return f"{names[0]} is {value:.3g}, {times} the robot file's value."
         case Code.NEAR_FORCE_LIMIT:

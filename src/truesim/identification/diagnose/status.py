@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from truesim.identification.diagnose.contradicted_parameters import Contradiction
 from truesim.identification.diagnose.evaluation import Errors
-from truesim.identification.diagnose.fixed_masses import PATTERN, MassTest
 from truesim.identification.diagnose.options import DiagnoseOptions
 from truesim.identification.diagnose.score_test import Alternative
 from truesim.identification.diagnose.stamps import stamp_jitter
@@ -49,9 +49,10 @@ class Code(enum.StrEnum):
     fraction of the squares of the residuals that it explains."""
     FIXED_PARAMETER = "fixed parameter"
     """Parameters that are not free explain the residual."""
-    FIXED_MASSES = "fixed masses"
-    """The residuals contradict fixed masses; `subjects` are their pattern and the free parameter that changes most with
-    them, `value` is its change in standard deviations for one percent, `ratio` the score over what chance gives."""
+    CONTRADICTED = "contradicted parameter"
+    """The residuals contradict fixed parameters; `subjects` are their pattern, the free parameter that changes most
+    with them, and other patterns that may be wrong instead; `value` is its change in standard deviations, `ratio` the
+    score over what chance gives."""
     CONTRADICTORY_LOGS = "contradictory logs"
     """Each log fits alone; `subjects` are a parameter and its extreme values with their logs."""
     WORSE_THAN_START = "worse than start"
@@ -152,11 +153,12 @@ def explained_by_fixed(alternatives: Sequence[Alternative], options: DiagnoseOpt
     ]
 
 
-def contradicted_masses(test: MassTest | None) -> list[Diagnostic]:
-    """A diagnostic if the logs contradict the masses of the robot file; the status does not change."""
-    if test is None or not test.contradicted:
+def contradicted(test: Contradiction | None) -> list[Diagnostic]:
+    """A diagnostic if the logs contradict fixed parameters; the status does not change."""
+    if test is None or not test.significant:
         return []
-    return [Diagnostic(Code.FIXED_MASSES, (PATTERN, test.most_sensitive), test.change, test.statistic / test.count)]
+    subjects = (test.pattern, test.most_sensitive, *test.others)
+    return [Diagnostic(Code.CONTRADICTED, subjects, test.change, test.statistic / test.count)]
 
 
 def misfit(solution: Solution, options: DiagnoseOptions) -> tuple[list[Diagnostic], list[Diagnostic]]:
