@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from truesim.control.compiled import TaskKernels
-from truesim.control.line_search import ACCEPTED_DECREASE, BATCH_WIDTH, LONGER_STEPS, STEP_LENGTHS_TRIED, chosen_step
+from truesim.control.line_search import ACCEPTED_DECREASE, BATCH_WIDTH, STEP_LENGTHS_TRIED, accepted_step
 from truesim.control.options import PlanOptions, PlanStatus
 from truesim.control.passes import Motion, Policy
 from truesim.control.transcription import SMOOTHING
@@ -77,8 +77,6 @@ class ProblemBatch:
         self.status = np.full(self.count, PlanStatus.OUT_OF_ITERATIONS, object)
         self.iterations = np.zeros(self.count, int)
         self.tolerance, self.iteration_limit = options.tolerance, options.iterations
-        self.last_step = 0.0
-        """Length of the last step of a single problem."""
         self.smoothing: float | None = None
         """Smoothing of rigid contact in the derivatives."""
         self._limits = np.tile(self.low, (f.steps, 1)), np.tile(self.high, (f.steps, 1))
@@ -142,21 +140,17 @@ class ProblemBatch:
             needed = (first + 0.5 * max(curvature, 0.0)) / (PENALTY_MARGIN * defect)
             self.penalty[0] = max(float(self.penalty[0]), needed)
         steps = policy.feedback, self.gaps, np.zeros_like(self.p)
-        goes_on = self.last_step >= 1 and defect <= DEFECT_TOLERANCE
-        self.last_step = self._search_alone(steps, first, curvature, LONGER_STEPS if goes_on else ())
-        self._adapt(_ALONE, np.array([self.last_step]))
+        self._adapt(_ALONE, np.array([self._search_alone(steps, first, curvature)]))
 
-    def _search_alone(
-        self, steps: tuple[np.ndarray, ...], first: float, curvature: float, longer: tuple[float, ...]
-    ) -> float:
-        """Line search of a single problem, as `_search`; where a full step is accepted, a longer one may be better."""
+    def _search_alone(self, steps: tuple[np.ndarray, ...], first: float, curvature: float) -> float:
+        """Line search of a single problem, as `_search`."""
         cost, weight = float(self.cost[0]), float(self.penalty[0] * self.defect[0])
-        lengths = (1.0, *longer, *0.5 ** np.arange(1.0, STEP_LENGTHS_TRIED))
+        lengths = (0.5 ** np.arange(STEP_LENGTHS_TRIED)).tolist()
         for begin in range(0, len(lengths), BATCH_WIDTH):
             tried = lengths[begin : begin + BATCH_WIDTH]
             found = self._forward(_ALONE, steps, np.array(tried))
             costs = found.cost[0].tolist()
-            best = chosen_step(tried, costs, cost, weight, (first, curvature))
+            best = accepted_step(tried, costs, cost, weight, (first, curvature))
             if best is not None:
                 self.z[0], self.u[0], self.cost[0] = found.z[0, best], found.u[0, best], costs[best]
                 return tried[best]
