@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.timing import Measured
+from truesim.cli.exit_codes import EXIT_CODES
 from truesim.core.errors import TruesimError
 from truesim.files.logs import read_log, write_log
 
@@ -72,6 +73,13 @@ def other_start(folder: Path) -> list[str]:
     return identify("arm7_servo", "--set", *values)
 
 
+def all_inertias(folder: Path) -> list[str]:
+    """Arguments of a fit of all inertial parameters, with damping and friction as they are known to be."""
+    known = json.loads((data_folder() / "arm7_servo.json").read_text(encoding="utf-8"))
+    others = [(p, x) for p, x in zip(known["parameters"], known["truth"], strict=True) if not p.startswith("bodies/")]
+    return identify("arm7_servo", "--set", *(f"{path}={value}" for path, value in others), free=ALL_INERTIAS)
+
+
 Arguments = Callable[[Path], Sequence[str]]
 """Makes the arguments of the interpreter; it may write files into the folder."""
 
@@ -108,7 +116,7 @@ def _cpu_seconds(arguments: Sequence[str], folder: Path, cache: str) -> float:
         [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
+    if done.returncode not in EXIT_CODES.values():  # a fit that is not identifiable has been waited for as well
         lines = done.stderr.strip().splitlines() or ["no message"]
         raise TruesimError(f"exit code {done.returncode}: {lines[-1]}")
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -137,7 +145,7 @@ MEASUREMENTS = {
     "identify other start": _measurement(other_start, _fit),
     "demo cold": _measurement(_demo, cold=True),
     "demo": _measurement(_demo),
-    "inertias cold": _measurement(lambda folder: identify("arm7_servo", free=ALL_INERTIAS), cold=True),
+    "inertias cold": _measurement(all_inertias, cold=True),
     "boxpush cold": _measurement(lambda folder: boxpush(), cold=True),
     "boxpush": _measurement(lambda folder: boxpush()),
     "posterior": _measurement(_fixed(*TRUESIM, "posterior", "fit", "--out", "posterior", "--force"), _fit),

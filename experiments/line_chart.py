@@ -16,6 +16,9 @@ class Line(NamedTuple):
     name: str
     x: np.ndarray
     y: np.ndarray
+    low: np.ndarray | None = None
+    """Lower ends of intervals, which are shaded."""
+    high: np.ndarray | None = None
 
 
 def draw_lines(path: Path, title: str, axes: tuple[str, str], lines: list[Line]) -> None:
@@ -27,7 +30,8 @@ def draw_lines(path: Path, title: str, axes: tuple[str, str], lines: list[Line])
         axes: Names of the axes, with units.
         lines: The lines.
     """
-    xs, ys = (np.concatenate([np.ravel(getattr(line, axis)) for line in lines]) for axis in "xy")
+    xs = np.concatenate([np.ravel(line.x) for line in lines])
+    ys = np.concatenate([np.ravel(y) for line in lines for y in (line.y, line.low, line.high) if y is not None])
     low, high = (np.array([f(xs), f(ys)], float) for f in (np.nanmin, np.nanmax))
     size = np.where(high > low, high - low, 1.0)
     right = WIDTH - 150
@@ -52,6 +56,9 @@ def draw_lines(path: Path, title: str, axes: tuple[str, str], lines: list[Line])
         parts.append(f'<text x="{LEFT - 5}" y="{place}" text-anchor="end">{value:.3g}</text>')
     for k, line in enumerate(lines):
         color = PALETTE[k % len(PALETTE)]
+        if line.low is not None and line.high is not None:
+            band = f"{at(line.x, line.low)} {at(line.x[::-1], line.high[::-1])}"
+            parts.append(f'<polygon points="{band}" fill="{color}" fill-opacity="0.12"/>')
         parts.append(f'<polyline points="{at(line.x, line.y)}" fill="none" stroke="{color}" stroke-width="2"/>')
         parts.append(f'<text x="{right + 8}" y="{TOP + 14 + 18 * k}" fill="{color}">{line.name}</text>')
     path.write_text("\n".join([*parts, "</svg>\n"]), encoding="utf-8")

@@ -1,6 +1,11 @@
-"""Machines that the tutorials record: MuJoCo with values that the robot files do not have."""
+"""Machines that the tutorials record: MuJoCo with values that the robot files do not have.
+
+python -m docs.tutorials.real_machines out/so101     # a robot file and a data set for the first tutorial
+"""
 
 import json
+import shutil
+import sys
 from pathlib import Path
 
 import mujoco
@@ -16,16 +21,20 @@ TRUE = {"joints/*.damping": 0.42, "joints/*.frictionloss": 0.11, "actuators/*.kp
 def real_desk_arm(robot: str | Path) -> mujoco.MjModel:
     """The desk arm as it really is."""
     model = mujoco.MjModel.from_xml_path(str(robot))
-    model.opt.timestep = 0.001
     model.dof_damping[:] = TRUE["joints/*.damping"]
     model.dof_frictionloss[:] = TRUE["joints/*.frictionloss"]
     model.actuator_gainprm[:, 0] = TRUE["actuators/*.kp"]
     model.actuator_biasprm[:, 1] = -TRUE["actuators/*.kp"]
-    jaw = model.body("jaw").id
-    model.body_inertia[jaw] *= TRUE["bodies/jaw.mass"] / model.body_mass[jaw]
-    model.body_mass[jaw] = TRUE["bodies/jaw.mass"]
+    model.body_mass[model.body("jaw").id] = TRUE["bodies/jaw.mass"]  # a small part at the jaw's center of mass
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return model
+
+
+def write_desk_arm(folder: str | Path) -> tuple[Path, Path]:
+    """Write the robot file of the desk arm and a data set of the real one into a folder; returns both paths."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    robot = Path(shutil.copy(Path(__file__).with_name("desk_arm.xml"), folder))
+    return robot, record_lerobot(robot, Path(folder) / "desk_arm_dataset")
 
 
 def record_lerobot(
@@ -142,3 +151,7 @@ def follow(model: mujoco.MjModel, time: np.ndarray, command: np.ndarray, delay: 
             mujoco.mj_step(model, data)
         q[k] = data.qpos
     return q
+
+
+if __name__ == "__main__":
+    print("wrote", *write_desk_arm(sys.argv[1] if len(sys.argv) > 1 else "."))

@@ -1,11 +1,64 @@
 # %% [markdown]
 # # A desk arm, from LeRobot logs to MuJoCo
 #
-# You have an SO-101 (or any arm that [LeRobot](https://github.com/huggingface/lerobot) records) and its MJCF. In simulation it moves
-# differently: the gains, the friction and the delay of the servos in the file are guesses. Ten minutes later they are not.
+# You have an SO-101, or any arm that [LeRobot](https://github.com/huggingface/lerobot) records, and its MJCF file. The simulated arm moves differently from the
+# real one, because the gains, the friction and the delay of the servos in the file are guesses. This tutorial replaces the guesses by measured values. It shows three ways
+# to the same result: the command line, the studio in a browser, and Python. Each takes less than ten minutes, installation included.
 #
-# This page is a script that the test-suite runs: `python -m docs.tutorials.so101` in a clone. A page cannot ship a robot, so an arm of the same kind is recorded
-# in MuJoCo with other gains, friction, a delay and something in its jaw. **With your own arm, begin at step 1 with your own files.**
+# A page cannot ship a robot. The "real" arm here is therefore a second arm in MuJoCo with other gains, more friction, a delay, and a part in its jaw.
+# **With your own arm, use your own robot file and data set in all commands below.**
+#
+# ## Install
+#
+# In a clone of the repository, with Python 3.11 or newer:
+#
+# ```
+# python3 -m venv .venv
+# . .venv/bin/activate                       # on Windows: .venv\Scripts\activate
+# pip install -c constraints.txt '.[viewer]'
+# python -m docs.tutorials.real_machines out/so101      # writes desk_arm.xml and desk_arm_dataset
+# cd out/so101
+# ```
+#
+# ## On the command line
+#
+# LeRobot does not record whether positions are degrees or percent. truesim guesses names, units and signs of the columns from the motion, and writes the guess into a
+# mapping file with its doubts as comments. Read it, and correct it where it is wrong:
+#
+# ```
+# truesim inspect desk_arm.xml desk_arm_dataset --write-mapping mapping.toml
+# ```
+#
+# Then identify. All six servos are of one kind, so they share one gain, one damping, one friction and one delay (`--tie`); together with the mass in the jaw these are five
+# unknowns. Episodes 0 and 1 are fitted; episode 2 is held out: it is only predicted, and its errors show how far the result can be trusted.
+#
+# ```
+# truesim identify desk_arm.xml 'desk_arm_dataset#0-1' --holdout 'desk_arm_dataset#2' --mapping mapping.toml --out fit \
+#   --free bodies/jaw.mass --tie 'joints/*.damping' 'joints/*.frictionloss' 'actuators/*.kp' 'actuators/*.delay'
+# truesim report fit --open
+# ```
+#
+# The folder `fit` holds the report and `desk_arm.xml`: your own robot file, in which only the identified numbers have changed.
+#
+# ## In the studio
+#
+# ```
+# truesim studio desk_arm.xml desk_arm_dataset
+# ```
+#
+# ![The studio with the fitted desk arm over the recorded one](../images/studio.png)
+#
+# 1. **Data.** The data set is in degrees, which the studio says. It guesses the mapping, as above; check the table and press *Use this mapping*. The panel at the lower
+#    left now plays the recording. Choose `qpos/elbow_flex`: the measured position follows its command, so unit and sign are right. Set *Held out* to 1.
+# 2. **Parameters.** Set *damping*, *frictionloss*, *kp* and *delay* to *one value for all*, and write `bodies/jaw.mass` into *Further*.
+# 3. **Check.** Press *Check*. The page shows what will be fitted, and the command that does the same.
+# 4. **Solve.** Press *Run*, and watch the cost fall.
+# 5. **Results.** Gray is the recorded arm, orange the simulation with the file's numbers, blue the one with the identified numbers. Move a slider of *What if* to see what
+#    another value would do.
+#
+# ## In Python
+#
+# This page is a script that the test suite runs (`python -m docs.tutorials.so101` in a clone), with the output shown here.
 
 # %%
 from pathlib import Path
@@ -18,51 +71,35 @@ import truesim as ts
 from docs.tutorials import real_machines
 
 jax.config.update("jax_enable_x64", True)
-robot = Path(real_machines.__file__).with_name("desk_arm.xml")
-dataset = real_machines.record_lerobot(robot, "desk_arm_dataset")
+robot, dataset = real_machines.write_desk_arm(".")
 print(sorted(str(path.relative_to(dataset)) for path in dataset.rglob("*.*")))
 
 # %% [markdown]
-# ## 1. What do the columns mean?
-#
-# LeRobot does not say whether positions are degrees or percent. truesim guesses names, units and signs from the motion, and writes the guess down:
-#
-# ```
-# truesim inspect desk_arm.xml desk_arm_dataset --write-mapping mapping.toml
-# ```
+# Guess the mapping:
 
 # %%
-from truesim.files.logs import read_episodes
-from truesim.files.logs.guess import guess_mapping, mapping_text
-from truesim.files.logs.read import read_columns
+from truesim.files.logs.guessed import guess_columns
 
 model = ts.load(robot)
-guesses = guess_mapping(read_columns(dataset), model)
-Path("mapping.toml").write_text(mapping_text(guesses, dataset.name))
+Path("mapping.toml").write_text(guess_columns(model, dataset).text)
 print(Path("mapping.toml").read_text())
 
 # %% [markdown]
-# ## 2. Identify
-#
-# Servos of one kind share their values, so that gain, damping, friction and delay are tied: five numbers are enough. Two episodes are fitted, the
-# third is only predicted.
-#
-# ```
-# truesim identify desk_arm.xml desk_arm_dataset --mapping mapping.toml --out fit \
-#   --free bodies/jaw.mass --tie 'joints/*.damping' 'joints/*.frictionloss' 'actuators/*.kp' 'actuators/*.delay'
-# ```
+# Identify:
 
 # %%
-episodes = read_episodes(dataset, mapping="mapping.toml")
+episodes = ts.read_logs(dataset, mapping="mapping.toml")
 tied = ["joints/*.damping", "joints/*.frictionloss", "actuators/*.kp", "actuators/*.delay"]
 fit = ts.identify(robot, episodes[:2], ["bodies/jaw.mass"], ties=tied, holdout=episodes[2:], out="fit", force=True)
 print(fit.summary())
 
 # %% [markdown]
-# ## 3. Back in MuJoCo
+# The recorded arm has a jaw of 0.09 kg, damping 0.42 N m s/rad, friction 0.11 N m, a gain of 13.5 N m/rad and a delay of 24 ms.
 #
-# The folder holds your own robot file with only the identified numbers changed; the delay stands in it too, since MuJoCo's actuators have one. It is
-# replayed over the whole episode that was held out, eight seconds in open loop. The first half second is left out: MuJoCo's delays start empty.
+# ## Back in MuJoCo
+#
+# The written robot file works in MuJoCo without truesim; the delay stands in it too, since MuJoCo's actuators have one. Here it replays the whole episode that was held
+# out: eight seconds in open loop. The first half second is left out, because MuJoCo's delays start empty.
 
 # %%
 held_out = episodes[2]
@@ -93,5 +130,5 @@ draw_lines(Path("images/so101.svg"), "Elbow of the held-out episode, in MuJoCo",
 #
 # ## Next
 #
-# `truesim view fit` plays both robots in 3-D, `truesim studio` does all of this step by step in a browser, and `truesim posterior fit --out possible`
-# writes ranges for domain randomization. If the status were *model does not fit*, `truesim suggest` would say which physics is missing.
+# `truesim view fit` plays the recorded and the simulated arms in 3-D, and `truesim posterior fit --out possible` writes ranges for domain randomization. If the status
+# is *model does not fit*, `truesim suggest` says which physics is missing ([Troubleshooting](../troubleshooting.md)).

@@ -1,6 +1,6 @@
 """Adaptation methods on small benchmarks, beside references that do not adapt.
 
-`python -m experiments.adaptation [NAMES] [--quick] [--seeds 2] [--out results.json]`
+`python -m experiments.adaptation [NAMES] [--quick] [--seeds 2] [--workers ray] [--out results.json]`
 """
 
 import argparse
@@ -10,6 +10,8 @@ from pathlib import Path
 from experiments.adaptation import (
     balance,
     drive,
+    furuta,
+    hopper,
     identify_first,
     latent,
     navigation,
@@ -18,7 +20,7 @@ from experiments.adaptation import (
     rotation,
     strategy,
 )
-from experiments.adaptation.rows import Row
+from experiments.adaptation.rows import Row, Setting
 from experiments.recorded import show
 
 BENCHMARKS = {
@@ -31,6 +33,8 @@ BENCHMARKS = {
     "online": online.run,
     "latent": latent.run,
     "identify-first": identify_first.run,
+    "furuta": furuta.run,
+    "hopper": hopper.run,
 }
 
 
@@ -47,14 +51,17 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="benchmarks to run; all by default")
     parser.add_argument("--quick", action="store_true", help="a few updates of each method, to see that all runs")
     parser.add_argument("--seeds", type=int, default=2, help="trainings of each method")
+    parser.add_argument(
+        "--workers", default="1", help="`ray` or the address of a Ray cluster: one seed on each processor there"
+    )
     parser.add_argument("--out", type=Path, help="file for the rows as JSON")
     options = parser.parse_args()
     unknown = sorted(set(options.names) - set(BENCHMARKS))
     if unknown:
         parser.error(f"there is no benchmark {unknown[0]!r}; valid: {', '.join(BENCHMARKS)}")
-    rows: list[Row] = []
+    rows, setting = list[Row](), Setting(options.quick, options.seeds, options.workers)
     for name in options.names or BENCHMARKS:
-        found = BENCHMARKS[name](options.quick, options.seeds)
+        found = BENCHMARKS[name](setting)
         rows += found
         for title in dict.fromkeys(row.benchmark for row in found):
             header = ("method", "mean", "95 %", "required", "episodes", "seeds", "CPU s")

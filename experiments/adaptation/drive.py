@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.adaptation.families.drive import REAL_DRIVE, drive_straight, final_state
 from experiments.adaptation.families.navigation import LINEAR_SIZE, linear_action
-from experiments.adaptation.rows import Row, make_row, stopwatch
+from experiments.adaptation.rows import Row, Setting, make_row
 from truesim.policies.adaptation import hill_climbing
 from truesim.policies.meta import (
     EsMamlOptions,
@@ -40,10 +40,11 @@ def returns_problem() -> ReturnProblem:
     return ReturnProblem(family.draw, evaluate, NOISE)
 
 
-def progress_and_drift(act) -> tuple[float, float]:
-    """Distance along the course [m], and heading off it [rad], after an episode on the real cart."""
+def real_figures(act) -> tuple[float, float, float]:
+    """Distance along the course [m] and heading off it [rad] after an episode on the real cart, and its return."""
     end = np.asarray(final_state(act, jnp.array(REAL_DRIVE)))
-    return float(end[0]), float(abs(end[2]))
+    total = episode_return(drive_straight(), act, jnp.array(REAL_DRIVE), jnp.zeros(5))
+    return float(end[0]), float(abs(end[2])), float(total)
 
 
 def train_linear(problem: ReturnProblem, options: EsMamlOptions, seed: int, updates: int):
@@ -74,31 +75,29 @@ def adapted_maml(seed: int, updates: int):
     return (lambda o: mean_action(policy, o)), (lambda o: mean_action(after, o))
 
 
-def run(quick: bool, seeds: int) -> list[Row]:
-    """Rows of progress and drift, before and after 50 episodes, over seeds."""
-    updates, seeds = (3, 1) if quick else (300, seeds)
-    problem, spent = returns_problem(), []
-    meta = EsMamlOptions(rounds=ROUNDS, candidates=BATCH)
-    found: dict[str, list[tuple[float, float]]] = {}
-    for seed in range(seeds):
-        with stopwatch(spent):
-            theta = train_linear(problem, meta, seed, updates)
-        key = jax.random.key(1000 + seed)
-        adapted = adapt_to_task(problem, hill_climbing(0.1), meta, theta, jnp.array(REAL_DRIVE), key)
-        robust = train_linear(problem, EsMamlOptions(rounds=0), seed, updates)
-        network, updated = adapted_maml(seed, updates)
-        acts = {
-            "ES-MAML, unadapted": lambda o, x=theta: linear_action(x, o),
-            "ES-MAML, adapted by batch hill climbing": lambda o, x=adapted: linear_action(x, o),
-            "uniform randomization": lambda o, x=robust: linear_action(x, o),
-            "MAML, unadapted": network,
-            "MAML, adapted": updated,
-        }
-        for name, act in acts.items():
-            found.setdefault(name, []).append(progress_and_drift(act))
-    rows = []
-    for name, each in found.items():
-        for k, quantity in enumerate(("progress [m]", "drift [rad]")):
-            values = [np.array([pair[k]]) for pair in each]
-            rows.append(make_row(NAME, f"{name}, {quantity}", values, episodes=50 * ("adapted by" in name)))
+def one_seed(updates: int, seed: int) -> dict[str, tuple[float, float, float]]:
+    """Figures of each policy on the real cart, after trainings with a seed."""
+    problem, meta = returns_problem(), EsMamlOptions(rounds=ROUNDS, candidates=BATCH)
+    theta = train_linear(problem, meta, seed, updates)
+    key = jax.random.key(1000 + seed)
+    adapted = adapt_to_task(problem, hill_climbing(0.1), meta, theta, jnp.array(REAL_DRIVE), key)
+    robust = train_linear(problem, EsMamlOptions(rounds=0), seed, updates)
+    network, updated = adapted_maml(seed, updates)
+    acts = {
+        "ES-MAML, unadapted": lambda o: linear_action(theta, o),
+        "ES-MAML, adapted by batch hill climbing": lambda o: linear_action(adapted, o),
+        "uniform randomization": lambda o: linear_action(robust, o),
+        "MAML, unadapted": network,
+        "MAML, adapted": updated,
+    }
+    return {name: real_figures(act) for name, act in acts.items()}
+
+
+def run(setting: Setting) -> list[Row]:
+    """Rows of progress, drift and return, before and after 50 episodes, over seeds."""
+    found, rows = setting.over_seeds(one_seed, 3 if setting.quick else 300), []
+    for name in found[0]:
+        for k, quantity in enumerate(("progress [m]", "drift [rad]", "return")):
+            values = [np.array([each[name][k]]) for each in found]
+            rows.append(make_row(NAME, f"{name}, {quantity}", values, episodes=50 * (", adapted" in name)))
     return rows

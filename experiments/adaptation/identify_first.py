@@ -12,7 +12,7 @@ import numpy as np
 import truesim as ts
 from experiments.adaptation.latent import OUTSIDE
 from experiments.adaptation.online import UNKNOWN, unknown_cart_pole
-from experiments.adaptation.rows import Row, make_row
+from experiments.adaptation.rows import Row, Setting, make_row
 from truesim.bridges.real import RealEffects, RealEnv, StandInEnv
 from truesim.policies import PolicyTask
 from truesim.policies.adaptation import (
@@ -47,33 +47,40 @@ def identified_condition(policy: ConditionedPolicy, real: RealEnv) -> tuple[np.n
     return told, values
 
 
-def run(quick: bool, seeds: int) -> list[Row]:
-    """Rows of returns after identification, after a short adaptation, and of searches without identification."""
-    task, figures = unknown_cart_pole(), dict[str, list[np.ndarray]]()
-    evaluated = 2 if quick else EVALUATED
+def one_seed(quick: bool, seed: int) -> dict[str, np.ndarray]:
+    """Real returns of every way to find the condition of one universal policy."""
+    task, found = unknown_cart_pole(), dict[str, np.ndarray]()
     searched = 12 if quick else 30
+    policy = train_universal(task, ConditionedTraining(steps=50_000 if quick else 6_000_000, seed=seed))
 
-    def keep(name: str, policy) -> None:
+    def keep(name: str, fixed) -> None:
         held_out = stand_in(task)
         held_out.reset(seed=10_000)
-        figures.setdefault(name, []).append(np.array([play_real(held_out, policy) for _ in range(evaluated)]))
+        found[name] = np.array([play_real(held_out, fixed) for _ in range(2 if quick else EVALUATED)])
+        print(f"seed {seed}: {name} {found[name].mean():.3f}", flush=True)
 
-    for seed in range(1 if quick else seeds):
-        policy = train_universal(task, ConditionedTraining(steps=50_000 if quick else 6_000_000, seed=seed))
-        with tempfile.TemporaryDirectory() as folder:
-            robot = stand_in(task)
-            robot.reset(seed=seed)
-            real = RealEnv(robot, period=task.period, folder=Path(folder))
-            play_real(real, policy.conditioned(policy.nominal))
-            condition, values = identified_condition(policy, real)
-            print(f"identified from one episode: {values}", flush=True)
-            keep("nominal parameters, 0 episodes", policy.conditioned(policy.nominal))
-            keep("identified, 1 episode", policy.conditioned(condition))
-            options = AdaptOptions(seed=seed)
-            then = adapt(policy, real, method="bayesian", episodes=searched // 3, start=condition, options=options)
-            keep(f"identified, then searched, {1 + searched // 3} episodes", then.policy)
-            for method in ("bayesian", "cma-es"):
-                skipped = adapt(policy, real, method=method, episodes=searched, options=options)
-                keep(f"{method} without identification, {searched} episodes", skipped.policy)
-            real.close()
-    return [make_row(NAME, name, values) for name, values in figures.items()]
+    with tempfile.TemporaryDirectory() as folder:
+        robot = stand_in(task)
+        robot.reset(seed=seed)
+        real = RealEnv(robot, period=task.period, folder=Path(folder))
+        play_real(real, policy.conditioned(policy.nominal))
+        condition, values = identified_condition(policy, real)
+        print(f"identified from one episode: {values}", flush=True)
+        keep("nominal parameters, 0 episodes", policy.conditioned(policy.nominal))
+        keep("identified, 1 episode", policy.conditioned(condition))
+        options = AdaptOptions(seed=seed)
+        then = adapt(policy, real, method="bayesian", episodes=searched // 3, start=condition, options=options)
+        keep(f"identified, then searched, {1 + searched // 3} episodes", then.policy)
+        for method in ("bayesian", "cma-es"):
+            skipped = adapt(policy, real, method=method, episodes=searched, options=options)
+            for count in sorted({searched // 3, searched}):
+                fixed = policy.conditioned(skipped.search.incumbents[:count][-1])
+                keep(f"{method} without identification, {count} episodes", fixed)
+        real.close()
+    return found
+
+
+def run(setting: Setting) -> list[Row]:
+    """Rows of returns after identification, after a short adaptation, and of searches without identification."""
+    seeds = setting.over_seeds(one_seed, setting.quick)
+    return [make_row(NAME, name, [each[name] for each in seeds]) for name in seeds[0]]

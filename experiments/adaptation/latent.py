@@ -9,7 +9,7 @@ import dataclasses
 import numpy as np
 
 from experiments.adaptation.online import unknown_cart_pole
-from experiments.adaptation.rows import Row, make_row, stopwatch
+from experiments.adaptation.rows import Row, Setting, make_row
 from truesim.policies import PolicyTask, Randomization
 from truesim.policies.adaptation import (
     ADAPTATION_METHODS,
@@ -66,40 +66,40 @@ def told_return(shelf: PolicyShelf, values: dict[str, float], bench: TaskBench) 
     return bench.evaluate(policy.conditioned(np.asarray(policy.condition(told.astype(np.float32)))))
 
 
-def level_rows(level: str, quick: bool, seeds: int) -> list[Row]:
-    """Rows of one level; intervals are over trainings, and over searches within each."""
-    found: dict[str, list[np.ndarray]] = {}
-    spent: list[float] = []
+def level_seed(shared: tuple[str, bool], seed: int) -> dict[str, np.ndarray]:
+    """Gap closed by each reference and method on a level, with the policies of one seed."""
+    level, quick = shared
     values = INSIDE if level == "R0" else OUTSIDE
     methods = ["latent-bayesian"] if quick or level == "R0" else list(ADAPTATION_METHODS)
-    for seed in range(seeds):
-        training = ConditionedTraining(steps=50_000 if quick else 6_000_000, seed=seed)
-        options = LeaderboardOptions(
-            counts=(0, 5) if quick else (0, 5, 10, 20, 50),
-            searches=1 if quick else 5,
-            training=training,
-            osi=OsiOptions(seed=seed),
-            rma=RmaOptions(iterations=200, seed=seed),
-        )
-        bench = TaskBench(held_out(level), seed)
-        fixed = references(bench, training)
-        ends = float(fixed["nominal"].mean()), float(fixed["oracle"].mean())
-        if quick:
-            ends = ends[0], ends[0] + abs(ends[0])
-        shelf = PolicyShelf(unknown_cart_pole(), options)
-        fixed["latent, told the truth"] = told_return(shelf, values, bench)
-        for name, returns in fixed.items():
-            found.setdefault(f"{name}", []).append(gap_closed(np.array([returns.mean()]), *ends))
-        for method in methods:
-            with stopwatch(spent):
-                curve = method_curve(method, shelf, bench)
-            for k, count in enumerate(curve.counts):
-                closed = gap_closed(curve.returns[:, k], *ends)
-                found.setdefault(f"{method}, {count} episodes", []).append(closed)
-        print(f"{level}, training {seed}: nominal {ends[0]:.3g}, oracle {ends[1]:.3g}", flush=True)
-    return [make_row(NAME.format(level), name, values) for name, values in found.items()]
+    training = ConditionedTraining(steps=50_000 if quick else 6_000_000, seed=seed)
+    options = LeaderboardOptions(
+        counts=(0, 5) if quick else (0, 5, 10, 20, 50),
+        searches=1 if quick else 5,
+        training=training,
+        osi=OsiOptions(seed=seed),
+        rma=RmaOptions(iterations=200, seed=seed),
+    )
+    bench = TaskBench(held_out(level), seed)
+    fixed = references(bench, training)
+    ends = float(fixed["nominal"].mean()), float(fixed["oracle"].mean())
+    if quick:
+        ends = ends[0], ends[0] + abs(ends[0])
+    shelf = PolicyShelf(unknown_cart_pole(), options)
+    fixed["latent, told the truth"] = told_return(shelf, values, bench)
+    found = {name: gap_closed(np.array([returns.mean()]), *ends) for name, returns in fixed.items()}
+    for method in methods:
+        curve = method_curve(method, shelf, bench)
+        for k, count in enumerate(curve.counts):
+            found[f"{method}, {count} episodes"] = gap_closed(curve.returns[:, k], *ends)
+    print(f"{level}, training {seed}: nominal {ends[0]:.3g}, oracle {ends[1]:.3g}", flush=True)
+    print({name: round(float(value.mean()), 3) for name, value in found.items()}, flush=True)
+    return found
 
 
-def run(quick: bool, seeds: int) -> list[Row]:
-    """Rows of both levels."""
-    return [row for level in ("R0", "R1") for row in level_rows(level, quick, 1 if quick else seeds)]
+def run(setting: Setting) -> list[Row]:
+    """Rows of both levels; intervals are over trainings, and over searches within each."""
+    rows = []
+    for level in ("R0", "R1"):
+        seeds = setting.over_seeds(level_seed, (level, setting.quick))
+        rows += [make_row(NAME.format(level), name, [each[name] for each in seeds]) for name in seeds[0]]
+    return rows

@@ -15,13 +15,17 @@ from truesim.policies.adaptation import SEARCHES
 
 
 def draw(source: Path, target: Path) -> None:
-    """Draw a line for each search, and the references across."""
-    values = {row["method"]: row["value"] for row in json.loads(source.read_text()) if row["benchmark"] == NAME}
-    x = np.array([0, *COUNTS], float)
-    lines = [Line(m, x, np.array([0.0, *(values[f"{m}, {k} episodes"] for k in COUNTS)])) for m in SEARCHES]
+    """Draw a line with its 95 % intervals for each search, and the references across."""
+    rows = {row["method"]: row for row in json.loads(source.read_text()) if row["benchmark"] == NAME}
+    x, lines = np.array([0, *COUNTS], float), []
+    for method in SEARCHES:
+        found = [rows[f"{method}, {k} episodes"] for k in COUNTS]
+        lines.append(
+            Line(method, x, *(np.array([0.0, *(row[key] for row in found)]) for key in ("value", "low", "high")))
+        )
     for name, short in (("uniform", "randomization"), ("told", "true parameters"), ("oracle", "oracle")):
-        value = next(v for k, v in values.items() if k.startswith(name))
-        lines.append(Line(short, x[[0, -1]], np.full(2, value)))
+        row = next(row for method, row in rows.items() if method.startswith(name))
+        lines.append(Line(short, x[[0, -1]], np.full(2, row["value"])))
     draw_lines(target, "Gap closed on a cart-pole with latency", ("real episodes", "gap closed"), lines)
 
 

@@ -1,5 +1,6 @@
 """B10: ES-MAML with an evolution step, hill climbing and batch hill climbing, with and without noise of returns."""
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.adaptation.families.navigation import LINEAR_SIZE, four_corners, linear_action, navigation_2d
-from experiments.adaptation.rows import Row, make_row, stopwatch
+from experiments.adaptation.rows import Row, Setting, make_row, stopwatch
 from truesim.policies.adaptation import EpisodeSearch, evolution_step, hill_climbing
 from truesim.policies.meta import (
     EsMamlOptions,
@@ -56,9 +57,9 @@ def returns_of(family: TaskFamily, noise: float = 0.0) -> ReturnProblem:
     return ReturnProblem(family.draw, evaluate, noise)
 
 
-def trained_starts(problem: ReturnProblem, case: SearchCase, queries: int, sizes: tuple[int, int]):
-    """Meta-trained parameters of each seed, and the CPU time of one training [s]; sizes are updates and seeds."""
-    updates, seeds = sizes
+@functools.cache
+def training_of(problem: ReturnProblem, case: SearchCase, queries: int, updates: int):
+    """Compiled meta-training from a random key."""
     learner = es_maml(problem, case.search, case.options(queries))
 
     def train(key):
@@ -66,11 +67,21 @@ def trained_starts(problem: ReturnProblem, case: SearchCase, queries: int, sizes
         start = learner.init(jnp.zeros(LINEAR_SIZE))
         return jax.lax.scan(advance, start, jax.random.split(key, updates))[0].parameters
 
-    found, spent, train = [], [], jax.jit(train)
-    for seed in range(seeds):
-        with stopwatch(spent):
-            found.append(jax.block_until_ready(train(jax.random.key(seed))))
-    return found, float(np.mean(spent))
+    return jax.jit(train)
+
+
+def train_seed(shared: tuple[ReturnProblem, SearchCase, int, int], seed: int) -> tuple[np.ndarray, float]:
+    """Meta-trained parameters, and the CPU time of the training [s]."""
+    spent: list[float] = []
+    with stopwatch(spent):
+        found = np.asarray(training_of(*shared)(jax.random.key(seed)))
+    return found, spent[0]
+
+
+def trained_starts(problem: ReturnProblem, case: SearchCase, queries: int, setting: Setting):
+    """Meta-trained parameters of each seed, and the CPU time of one training [s]."""
+    found = setting.over_seeds(train_seed, (problem, case, queries, 5 if setting.quick else 400))
+    return [theta for theta, _ in found], float(np.mean([seconds for _, seconds in found]))
 
 
 def adapted_returns(problem: ReturnProblem, case: SearchCase, queries: int, starts) -> list[np.ndarray]:
@@ -81,10 +92,10 @@ def adapted_returns(problem: ReturnProblem, case: SearchCase, queries: int, star
 
 
 def compare(
-    benchmark: str, problem: ReturnProblem, case: SearchCase, queries: int, sizes: tuple[int, int], required=None
+    benchmark: str, problem: ReturnProblem, case: SearchCase, queries: int, setting: Setting, required=None
 ) -> list[Row]:
-    """Rows of a method without and with meta-training; sizes are updates and seeds."""
-    starts, seconds = trained_starts(problem, case, queries, sizes)
+    """Rows of a method without and with meta-training."""
+    starts, seconds = trained_starts(problem, case, queries, setting)
     name, zeros = f"{case.name}, {queries} queries", [jnp.zeros(LINEAR_SIZE)] * len(starts)
     untrained, trained = (adapted_returns(problem, case, queries, x) for x in (zeros, starts))
     count = queries + 1
@@ -107,9 +118,8 @@ def oracle(family: TaskFamily) -> np.ndarray:
     return np.asarray(jax.vmap(lambda t: episode_return(family, act(t), t, jnp.zeros(2)))(tasks))
 
 
-def run(quick: bool, seeds: int) -> list[Row]:
+def run(setting: Setting) -> list[Row]:
     """Rows of Nav2D, four corners, and Nav2D with noise."""
-    sizes = (5, 1) if quick else (400, seeds)
     rows = []
     for family, cases in (
         (navigation_2d(), ((ES, 20, -18.0), (ES, 50, -13.0), (ES_FIRST, 50, None), (HILL, 20, -7.0))),
@@ -118,11 +128,11 @@ def run(quick: bool, seeds: int) -> list[Row]:
         name, problem = f"B10 {family.name}", returns_of(family)
         rows += [make_row(name, "unadapted", [unadapted(problem)]), make_row(name, "oracle", [oracle(family)])]
         for case, queries, required in cases:
-            rows += compare(name, problem, case, queries, sizes, required)
-    return rows + noisy_rows(sizes)
+            rows += compare(name, problem, case, queries, setting, required)
+    return rows + noisy_rows(setting)
 
 
-def noisy_rows(sizes: tuple[int, int]) -> list[Row]:
+def noisy_rows(setting: Setting) -> list[Row]:
     """Rows of Nav2D with noise of 0, 1 and 3 standard deviations of the unadapted return over tasks, 20 queries.
 
     Meta-training either has no noise, as a simulator, or that of the test.
@@ -131,9 +141,9 @@ def noisy_rows(sizes: tuple[int, int]) -> list[Row]:
     deviation = float(unadapted(returns_of(family)).std())
     problems = {factor: returns_of(family, factor * deviation) for factor in (0, 1, 3)}
     for case in (ES, HILL, BATCHES, AGAIN):
-        starts = {factor: trained_starts(problem, case, 20, sizes)[0] for factor, problem in problems.items()}
+        starts = {factor: trained_starts(problem, case, 20, setting)[0] for factor, problem in problems.items()}
         for factor, problem in problems.items():
-            choices = {"untrained": [jnp.zeros(LINEAR_SIZE)] * sizes[1], "trained without noise": starts[0]}
+            choices = {"untrained": [jnp.zeros(LINEAR_SIZE)] * len(starts[0]), "trained without noise": starts[0]}
             choices |= {"trained with noise": starts[factor]} if factor else {}
             for name, each in choices.items():
                 returns = adapted_returns(problem, case, 20, each)

@@ -6,7 +6,7 @@ of the algorithm: identification needs one round for it.
 
 import numpy as np
 
-from experiments.adaptation.rows import Row
+from experiments.adaptation.rows import Row, Setting
 from truesim.policies.adaptation import (
     Gaussian,
     SimOptOptions,
@@ -65,9 +65,9 @@ def solve(offset: float, method: str, seed: int, kl: float = 1.0, rounds: int = 
     return rounds, distribution
 
 
-def run(quick: bool, seeds: int) -> list[Row]:
+def run(setting: Setting) -> list[Row]:
     """Rows of rounds until it is solved, over 20 seeds; the requirement is for the worst of them."""
-    rows, count = [], 5 if quick else 20
+    rows, count = [], 5 if setting.quick else 20
     for distance, required in ((0.15, 4.0), (0.22, 6.0)):
         for method in ("reps", "gradient"):
             rounds = np.array([solve(distance, method, seed)[0] for seed in range(count)], float)

@@ -5,7 +5,7 @@ import dataclasses
 import jax
 import numpy as np
 
-from experiments.adaptation.rows import Row, make_row, stopwatch
+from experiments.adaptation.rows import Row, Setting, make_row, stopwatch
 from truesim.core.precision import float32
 from truesim.policies import PlayOptions, PolicyTask, Randomization, log_uniform, make_task, play, uniform
 from truesim.policies.adaptation import (
@@ -33,8 +33,10 @@ CHANGE_INTERVAL = 2.5
 """Mean time between changes in B6 [s]."""
 EPISODES, HELD_OUT = 512, 777
 """Episodes of an evaluation, and their seed, which no training uses."""
-JUMP, AFTER = 300, 100
+JUMPS, AFTER = {"early": (40, "while it swings up"), "late": (300, "while it is held up")}, 100
 """Control steps before parameters jump, and after it."""
+STEPS, QUICK_STEPS = 8_000_000, 100_000
+"""Control steps of a training."""
 
 
 def unknown_cart_pole(change_interval: float = float("inf")) -> PolicyTask:
@@ -43,11 +45,18 @@ def unknown_cart_pole(change_interval: float = float("inf")) -> PolicyTask:
     return dataclasses.replace(task, change_interval=change_interval)
 
 
-def after_jump(loop: OnlineLoop, weights, *, truth: bool):
-    """Reward over the steps after a jump for each episode, and the error of estimates at each of these steps."""
+def after_jump(loop: OnlineLoop, weights, jump: int, *, truth: bool):
+    """Reward over the steps after parameters jump for each episode, and the error of estimates at each of these steps.
+
+    Args:
+        loop: Episodes.
+        weights: Weights of the estimator.
+        jump: Control steps before the jump.
+        truth: True if the policy is told the true parameters.
+    """
     with float32():
         key = jax.random.key(HELD_OUT)
-        state, _ = loop.play(weights, loop.start(HELD_OUT), JUMP, key, truth=truth)
+        state, _ = loop.play(weights, loop.start(HELD_OUT), jump, key, truth=truth)
         other = loop.start(HELD_OUT + 1).episodes.parameters
         state = state._replace(episodes=dataclasses.replace(state.episodes, parameters=other))
         _, steps = loop.play(weights, state, AFTER, key, truth=truth)
@@ -74,9 +83,11 @@ def relative_to_told(online: OnlinePolicy) -> dict[str, np.ndarray]:
     """Figures of an online policy: returns, and rewards after a jump, with estimates and told the truth."""
     loop = OnlineLoop(online.policy, online.network, EPISODES)
     found = {name: loop.returns(online.weights, HELD_OUT, truth=name == "told") for name in ("told", "online")}
-    for name in ("told", "online"):
-        found[f"{name}, after a jump"], error = after_jump(loop, online.weights, truth=name == "told")
-    return {**found, "settling steps": np.array([settling_steps(error)], float)}
+    for jump, (step, _) in JUMPS.items():
+        for name in ("told", "online"):
+            found[f"{name}, {jump}"], error = after_jump(loop, online.weights, step, truth=name == "told")
+        found[f"settling, {jump}"] = np.array([settling_steps(error)], float)
+    return found
 
 
 def robust_returns(task: PolicyTask, training: ConditionedTraining) -> np.ndarray:
@@ -85,50 +96,60 @@ def robust_returns(task: PolicyTask, training: ConditionedTraining) -> np.ndarra
     return play(policy, task, options=PlayOptions(EPISODES, HELD_OUT, noise=True, randomize=True)).returns
 
 
-def run(quick: bool, seeds: int) -> list[Row]:
+def run(setting: Setting) -> list[Row]:
     """Rows of both benchmarks."""
-    steps, seeds = (100_000, 1) if quick else (8_000_000, seeds)
-    return osi_rows(steps, seeds, quick) + rma_rows(steps, seeds, quick)
+    return osi_rows(setting) + rma_rows(setting)
 
 
-def osi_rows(steps: int, seeds: int, quick: bool) -> list[Row]:
+def osi_seed(quick: bool, seed: int) -> dict[str, np.ndarray]:
+    """Figures of UP-OSI, of the policy that is told the truth, and of one that is told nothing."""
+    task, spent = unknown_cart_pole(), []
+    training = ConditionedTraining(steps=QUICK_STEPS if quick else STEPS, seed=seed)
+    with stopwatch(spent):
+        options = OsiOptions(rounds=1, epochs=1, seed=seed) if quick else OsiOptions(seed=seed)
+        online = train_osi(train_universal(task, training), options)
+    return {**relative_to_told(online), "robust": robust_returns(task, training), "CPU s": np.array(spent)}
+
+
+def osi_rows(setting: Setting) -> list[Row]:
     """Rows of B5; figures of UP-OSI are relative to the policy that is told the truth."""
-    task, spent, figures = unknown_cart_pole(), [], []
-    for seed in range(seeds):
-        training = ConditionedTraining(steps=steps, seed=seed)
-        with stopwatch(spent):
-            options = OsiOptions(rounds=1, epochs=1, seed=seed) if quick else OsiOptions(seed=seed)
-            online = train_osi(train_universal(task, training), options)
-        figures.append({**relative_to_told(online), "robust": robust_returns(task, training)})
+    figures = setting.over_seeds(osi_seed, setting.quick)
     rows = [make_row(OSI, name, [f[name] for f in figures]) for name in ("told", "online", "robust")]
 
     def ratio(name: str) -> list[np.ndarray]:  # of the same episodes, so that their differences count
         return [1 - (f[f"told{name}"] - f[f"online{name}"]) / f[f"told{name}"].mean() for f in figures]
 
-    return [
-        *rows,
-        make_row(OSI, "online, part of told", ratio(""), required=0.95, seconds=float(np.mean(spent))),
-        make_row(OSI, "online, part of told in 100 steps after a jump", ratio(", after a jump"), required=0.9),
-        make_row(OSI, "steps until estimates settle after a jump", [f["settling steps"] for f in figures], required=20),
-    ]
+    seconds = float(np.mean([f["CPU s"] for f in figures]))
+    rows.append(make_row(OSI, "online, part of told", ratio(""), required=0.95, seconds=seconds))
+    for jump, (_, when) in JUMPS.items():
+        settling = [f[f"settling, {jump}"] for f in figures]
+        rows += [
+            make_row(OSI, f"part of told in 100 steps after a jump {when}", ratio(f", {jump}"), required=0.9),
+            make_row(OSI, f"steps until estimates settle after a jump {when}", settling, required=20),
+        ]
+    return rows
 
 
-def rma_rows(steps: int, seeds: int, quick: bool) -> list[Row]:
+def rma_seed(quick: bool, seed: int) -> dict[str, np.ndarray]:
+    """Returns of RMA, of the expert that is told its latent, and of a policy that is told nothing."""
+    task, spent = unknown_cart_pole(CHANGE_INTERVAL), []
+    training = ConditionedTraining(steps=QUICK_STEPS if quick else STEPS, seed=seed)
+    with stopwatch(spent):
+        options = RmaOptions(iterations=2 if quick else 600, seed=seed)
+        online = train_rma(train_encoded(task, latent=4, training=training), options)
+    loop = OnlineLoop(online.policy, online.network, EPISODES)
+    return {
+        "robust": robust_returns(task, training),
+        "expert": loop.returns(online.weights, HELD_OUT, truth=True),
+        "RMA": loop.returns(online.weights, HELD_OUT),
+        "CPU s": np.array(spent),
+    }
+
+
+def rma_rows(setting: Setting) -> list[Row]:
     """Rows of B6; the figure is the part of the way from robust to expert."""
-    task, spent, figures = unknown_cart_pole(CHANGE_INTERVAL), [], []
-    for seed in range(seeds):
-        training = ConditionedTraining(steps=steps, seed=seed)
-        with stopwatch(spent):
-            options = RmaOptions(iterations=2 if quick else 600, seed=seed)
-            online = train_rma(train_encoded(task, latent=4, training=training), options)
-        loop = OnlineLoop(online.policy, online.network, EPISODES)
-        figures.append(
-            {
-                "robust": robust_returns(task, training),
-                "expert": loop.returns(online.weights, HELD_OUT, truth=True),
-                "RMA": loop.returns(online.weights, HELD_OUT),
-            }
-        )
-    rows = [make_row(RMA, name, [f[name] for f in figures]) for name in figures[0]]
+    figures = setting.over_seeds(rma_seed, setting.quick)
+    rows = [make_row(RMA, name, [f[name] for f in figures]) for name in ("robust", "expert", "RMA")]
     way = [1 - (f["expert"] - f["RMA"]) / (f["expert"].mean() - f["robust"].mean()) for f in figures]
-    return [*rows, make_row(RMA, "way from robust to expert", way, required=0.9, seconds=float(np.mean(spent)))]
+    seconds = float(np.mean([f["CPU s"] for f in figures]))
+    return [*rows, make_row(RMA, "way from robust to expert", way, required=0.9, seconds=seconds)]

@@ -1,14 +1,31 @@
 """Rows of the table of results, with bootstrap intervals."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from truesim.core.ray_pool import map_workers
+
 RESAMPLES = 2000
 """Bootstrap samples of an interval."""
+
+
+class Setting(NamedTuple):
+    """Sizes of a benchmark, and where its trainings run."""
+
+    quick: bool = False
+    """True for a few updates of each method, to see that all runs."""
+    seeds: int = 2
+    """Independent trainings of each method."""
+    workers: str = "1"
+    """`1` for this process, `ray` or the address of a cluster for one seed on each processor there."""
+
+    def over_seeds(self, one: Callable[[Any, int], Any], shared: Any = None) -> list[Any]:
+        """Results of a function of what all seeds share and of a seed; the same wherever they are computed."""
+        return map_workers(one, range(1 if self.quick else self.seeds), shared=shared, workers=self.workers)
 
 
 class Row(NamedTuple):

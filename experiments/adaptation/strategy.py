@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.adaptation.families.wagon import HIGH, LOW, NOMINAL, REAL, Wagon, episode, feedback_for
-from experiments.adaptation.rows import Row, make_row
+from experiments.adaptation.rows import Row, Setting, make_row
 from truesim.policies.adaptation import SEARCHES, AdaptOptions, search_parameters
 
 NAME = "strategy optimization, cart-pole with latency [gap closed]"
@@ -56,9 +56,9 @@ def adapted_curve(method: str, seed: int, episodes: int = COUNTS[-1]) -> np.ndar
     return np.array([float(real_mean(jnp.asarray(feedback_for(found.incumbents[:k][-1])))) for k in COUNTS])
 
 
-def run(quick: bool, seeds: int) -> list[Row]:
+def run(setting: Setting) -> list[Row]:
     """Rows of references, and of each search after 10, 20 and 50 episodes; searches have ten seeds."""
-    generations, repeats = (3, 2) if quick else (60, 10)
+    generations, repeats = (3, 2) if setting.quick else (60, 10)
     nominal = float(real_mean(jnp.asarray(feedback_for(NOMINAL))))
     oracle = float(real_mean(jnp.asarray(best_feedback(real_mean, 0, generations))))
     randomized = float(real_mean(jnp.asarray(best_feedback(randomized_mean, 0, generations))))

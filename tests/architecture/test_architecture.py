@@ -22,7 +22,7 @@ MORE_ARGUMENTS = {
     "cli/plan.py:plan": 11,  # the same
     "cli/train.py:train": 11,  # the same
     "cli/play.py:play": 9,  # the same
-    "cli/gap.py:gap": 16,  # the same
+    "cli/gap.py:gap": 17,  # the same
     "cli/watch.py:watch": 18,  # the same
     "cli/view.py:view": 8,  # the same
     "cli/suggest.py:suggest": 13,  # the same

@@ -5,9 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from truesim.cli.gap_methods import MethodOptions, _line, check_methods
+from truesim.cli.gap_methods import MethodOptions, _line, check_methods, randomized_task
+from truesim.cli.measured_gap import _robot
 from truesim.core.errors import NameUnknownError, TruesimError
+from truesim.policies import make_task
 from truesim.policies.adaptation import EnvBench, MethodCurve
+from truesim.policies.runner import PolicyRunner
 from truesim.report.gap_page import write_gap_page
 
 
@@ -16,6 +19,29 @@ def test_unknown_methods_are_named_with_the_nearest(tmp_path):
         check_methods(MethodOptions(("so-cna",), tmp_path / "ranges.toml"))
     with pytest.raises(TruesimError, match="--randomize"):
         check_methods(MethodOptions(("so-cma",)))
+    with pytest.raises(TruesimError, match="belongs to --methods"):
+        check_methods(MethodOptions((), tmp_path / "ranges.toml"))
+    with pytest.raises(TruesimError, match="cannot adapt"):
+        check_methods(MethodOptions(("so-cma",), tmp_path / "ranges.toml"), [tmp_path])
+
+
+def test_what_policies_are_told_is_checked_before_anything_is_played(tmp_path):
+    """Wrong files and paths are named; conditions of the file, such as latency, are kept."""
+    task, file = make_task("cart-pole-swingup"), tmp_path / "ranges.toml"
+    assert randomized_task(task, MethodOptions()) is task
+    asked = MethodOptions(("so-cma",), file)
+    with pytest.raises(TruesimError, match="no randomization"):
+        randomized_task(task, asked)
+    file.write_text('["bodies/pol.mass"]\nuniform = [0.1, 0.2]\n')
+    with pytest.raises(TruesimError, match="'pole'"):
+        randomized_task(task, asked)
+    file.write_text("[conditions]\nnoise = 1.0\n")
+    with pytest.raises(TruesimError, match="randomizes nothing"):
+        randomized_task(task, asked)
+    file.write_text('["bodies/pole.mass"]\nuniform = [0.1, 0.2]\n[conditions]\nlatency = [0.0, 0.02]\n')
+    told = randomized_task(task, asked)
+    assert told.latency == (0.0, 0.02)
+    assert told.randomization.paths == ("bodies/pole.mass",)
 
 
 def test_lines_are_relative_to_nominal_and_oracle():
@@ -47,6 +73,21 @@ def test_the_page_draws_a_line_for_each_method(tmp_path):
     for methods in ([], [_line(curve, (1.0, 5.0))]):
         (tmp_path / "gap.json").write_text(json.dumps({**document, "methods": methods}))
         assert ("so-cma" in write_gap_page(tmp_path).read_text()) == bool(methods)
+
+
+@pytest.mark.parametrize(
+    ("on", "sentence"),
+    [
+        ("R7", "did you mean"),
+        ("no_such_module:make", "cannot be loaded"),
+        ("json:dump", "cannot be made: TypeError"),
+        ("builtins:dict", "returns dict; a robot is an environment"),
+    ],
+)
+def test_what_is_no_robot_is_named(on, sentence):
+    """One sentence for every way to name it wrongly."""
+    with pytest.raises(TruesimError, match=sentence):
+        _robot(on, object.__new__(PolicyRunner))
 
 
 class OneStep:

@@ -2,21 +2,39 @@
 
 import pytest
 
+from truesim.cli.choices import choices_of
 from truesim.cli.verbs import VERB_TABLE, load_verb
 
 
 @pytest.mark.parametrize("verb", VERB_TABLE)
 def test_every_verb_has_help_with_examples(truesim, verb, monkeypatch):
     """`--help` shows options with words for what they take, and examples that begin with the verb."""
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "80")
     outcome = truesim(verb, "--help")
     assert outcome.code == 0
+    _, _, shown = outcome.out.partition("Examples")
+    commands = " ".join(shown.replace("\\", "").split())
     assert "Examples" in outcome.out
     assert "--quiet" in outcome.out
     assert not isinstance(VERB_TABLE[verb].examples, str)
     for example in VERB_TABLE[verb].examples:
         assert example.startswith(f"truesim {verb}")
-        assert example in outcome.out
+        assert example in commands, "as it was written, with line breaks that a shell understands"
+    lines = [line.strip() for line in shown.splitlines() if line.strip()]
+    begun = [line for k, line in enumerate(lines) if k == 0 or not lines[k - 1].endswith("\\")]
+    assert all(line.startswith("truesim ") for line in begun), "the terminal breaks no line of its own"
+
+
+@pytest.mark.parametrize("verb", VERB_TABLE)
+def test_valid_words_and_arguments_are_shown(truesim, verb, monkeypatch):
+    """Every valid word of an option stands in its help, and arguments have no types of Python beside them."""
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = truesim(verb, "--help").out
+    assert "<path>" not in shown
+    assert "<list" not in shown
+    for parameter in load_verb(verb).params:
+        words = choices_of(verb, parameter) or ()
+        assert all(word in shown for word in words), parameter.name
 
 
 @pytest.mark.parametrize("verb", VERB_TABLE)

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from truesim.cli.grouped import grouped
+from truesim.core.grouped import grouped
 from truesim.files.robots import load
 from truesim.physics.model import paths
 

@@ -8,7 +8,10 @@ from truesim.cli.verbs import VERB_TABLE
 
 JOINTS = ("yaw", "pitch", "elbow", "wrist")
 HEADER = ",".join(["time", *(f"qpos/{joint}" for joint in JOINTS), *(f"ctrl/{joint}" for joint in JOINTS)])
-LOG = "\n".join([HEADER, *(",".join([f"{k / 100}"] + [f"{math.sin(k / 9):.6f}"] * 8) for k in range(100))]) + "\n"
+LAG = 2
+"""Rows by which the joints follow their commands."""
+ROWS = [(k / 100, *[math.sin((k - LAG) / 9)] * len(JOINTS), *[math.sin(k / 9)] * len(JOINTS)) for k in range(100)]
+LOG = "\n".join([HEADER, *(",".join(f"{x:.6f}" for x in row) for row in ROWS)]) + "\n"
 WRONG = {
     "no arguments": [(verb,) for verb in VERB_TABLE if verb not in ("cache", "demo", "studio")],
     "a missing robot": [

@@ -10,10 +10,11 @@ import truesim as ts
 from truesim.files.logs import Log
 from truesim.scenes import solids
 from truesim.scenes.before_after import GAP, before_after
+from truesim.scenes.cameras import FIELD_OF_VIEW, camera_for
 from truesim.scenes.motions import poses_of, recorded_motion, simulated_motion
 from truesim.scenes.nodes import record_page
 from truesim.scenes.picture import png
-from truesim.scenes.replay import FITTED_COLOR, START_COLOR, Replay, snapshot
+from truesim.scenes.replay import FITTED_COLOR, START_COLOR, Replay, log_replays, snapshot
 from truesim.scenes.shapes import Shape
 
 TIME = np.arange(0, 1, 0.01)
@@ -50,6 +51,40 @@ def test_simulated_robots_stand_where_they_were_simulated(arm, replay):
     hand = arm.body("hand")
     turn = np.einsum("tij,tik->tjk", recorded.rotation[:, hand], start.rotation[:, hand])
     assert np.arccos((np.trace(turn, axis1=1, axis2=2) - 1) / 2) == pytest.approx(0.2, abs=1e-6)
+
+
+def test_logs_of_one_name_are_replayed_apart(arm):
+    """Logs of two folders may have the same name; a replay is made when it is asked for, and once."""
+    logs = [Log(TIME, {"qpos/elbow": k + 0 * TIME}, "run.csv", frozenset()) for k in (0.1, 0.4)]
+    replays = log_replays(arm, logs)
+    assert list(replays) == ["run.csv (1)", "run.csv (2)"]
+    first, second = replays.values()
+    assert replays["run.csv (1)"] is first
+    assert first.shapes is second.shapes
+    hand = arm.body("hand")
+    apart = first.poses["recorded"].translation[0, hand] - second.poses["recorded"].translation[0, hand]
+    assert np.linalg.norm(apart) > 0.01
+
+
+@pytest.mark.parametrize("upper", [1.0, 0.6])
+@pytest.mark.parametrize("aspect", [0.9, 1.8])
+def test_cameras_see_the_robot_beside_panels(replay, aspect, upper):
+    """Every corner of every body lies within the picture, and within its upper part where a panel covers the rest."""
+    camera = camera_for(replay.shapes, list(replay.poses.values()), aspect, upper)
+    forward = (camera.target - camera.position) / np.linalg.norm(camera.target - camera.position)
+    right = np.cross(forward, [0.0, 0.0, 1.0])
+    right /= np.linalg.norm(right)
+    zoom = 1 / np.tan(FIELD_OF_VIEW / 2)
+    for shape in replay.shapes:
+        poses = replay.poses["start"]
+        R, p = poses.rotation[:, shape.body], poses.translation[:, shape.body]
+        points = np.einsum("tij,vj->tvi", R, shape.vertices) + p[:, None] if shape.body >= 0 else shape.vertices
+        seen = points.reshape(-1, 3) - camera.position
+        depth = seen @ forward
+        assert np.abs(zoom * (seen @ right) / depth / aspect).max() < 1
+        height = zoom * (seen @ np.cross(right, forward)) / depth
+        assert height.max() < 1
+        assert height.min() > 1 - 2 * upper
 
 
 def test_poses_equal_mujoco(arm):

@@ -40,7 +40,7 @@ def studio(files, tmp_path):
     studio = Studio(out=tmp_path / "fit")
     studio.load_robot(files / "arm.xml")
     studio.load_logs([files / "run.csv"])
-    studio._further.value = FREE
+    studio.parameters.further.value = FREE
     studio.check()
     studio.go = threading.Event()
     fit = studio.session.run
@@ -103,6 +103,9 @@ def test_a_closed_tab_does_not_end_the_fit(studio):
         page.get_by_role("tab", name="5 Solve").click(timeout=PATIENCE)
         page.get_by_role("button", name="Run").click()
         until(page, lambda: studio._worker is not None and studio._worker.is_alive())
+        page.get_by_role("tab", name="1 Robot").click()
+        page.get_by_role("button", name="Load robot").click()
+        page.get_by_text("A fit is running: stop it first").first.wait_for(timeout=PATIENCE)
     studio.go.set()
     studio.wait(600)
     assert studio.session.fit is not None, studio._message.content

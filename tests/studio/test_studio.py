@@ -1,11 +1,13 @@
 """The studio from robot to result: in a browser by hand, and step by step with files that are wrong."""
 
 import shlex
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from docs.tutorials import real_machines
 from tests.studio.browser import needs_browser, opened, until
 from truesim.cli.demo_robot import record
 from truesim.core.errors import TruesimError
@@ -13,6 +15,7 @@ from truesim.studio.charts import SignalChart
 from truesim.studio.progress import PageObserver
 from truesim.studio.results import slider_scale
 from truesim.studio.session import Session, resimulate
+from truesim.studio.signals import Signals, log_signals
 
 FREE = ("bodies/hand.mass", "joints/elbow.damping")
 
@@ -81,7 +84,7 @@ class Panel:
 
     def add_dropdown(self, _label, options, initial_value):
         """A choice that nobody changes."""
-        return SimpleNamespace(value=initial_value, options=options, on_update=lambda _: None)
+        return SimpleNamespace(value=initial_value, options=options, order=1.0, on_update=lambda _: None)
 
     def add_uplot(self, data, series, **_):
         """A chart."""
@@ -95,12 +98,37 @@ def test_charts_are_drawn_wherever_the_mark_is():
     pytest.importorskip("viser", reason="the viewer is not installed: pip install 'truesim[viewer]'")
     panel, time = Panel(), np.arange(0, 1, 0.01)
     measured = np.where(time < 0.1, np.nan, np.sin(time))[:, None]
-    chart = SignalChart(panel, time, ["qpos/elbow"], {"measured": measured})
+    chart = SignalChart(panel, Signals(time, ["qpos/elbow"], {"measured": measured}))
     for now in (0.0, 0.5, 0.99):
         chart.mark(now - 2.0)
         chart.mark(now)
         assert all(np.isfinite(curve[0]) for curve in panel.chart.data)
         assert np.argmax(panel.chart.data[-1]) == round(now * 100)
+
+
+def test_a_data_set_in_degrees_is_mapped_and_split(tmp_path):
+    """Units are guessed, every episode is a log of its own, and the command names mapping, ties and episodes."""
+    robot = Path(real_machines.__file__).with_name("desk_arm.xml")
+    dataset = real_machines.record_lerobot(robot, tmp_path / "dataset", seconds=2.0)
+    session = Session()
+    model = session.load_robot(robot)
+    with pytest.raises(TruesimError, match="looks like degrees"):
+        session.load_logs([dataset])
+    found = session.guess([dataset])
+    assert {found.unit(guess) for guess in found.guesses if guess.target != "time"} == {"deg"}
+    (tmp_path / "mapping.toml").write_text(found.text)
+    logs = session.load_logs([dataset], tmp_path / "mapping.toml")
+    assert [file.name for file in session.log_files] == ["dataset#0", "dataset#1", "dataset#2"]
+    assert "actuators/*.kp" in dict(session.offered())
+    session.ties, session.holdout = ("actuators/*.kp",), 1
+    assert "1 number is free" in session.check()[0]
+    words = shlex.split(session.command().replace("\\\n", " "))
+    assert words[words.index("--holdout") + 1] == str(session.log_files[2])
+    assert words[words.index("--mapping") + 1] == str(tmp_path / "mapping.toml")
+    assert words[words.index("--tie") + 1 : words.index("--out")] == ["actuators/*.kp"]
+    signals = log_signals(model, logs[0])
+    elbow = signals.rows.index("qpos/elbow_flex")
+    assert signals.curves["command"][:, elbow] == pytest.approx(logs[0].columns["ctrl/elbow_flex"])
 
 
 def test_mistakes_are_sentences_and_lose_nothing(files):

@@ -13,7 +13,8 @@ LOG_LIST = "LOG…"
 """Placeholder of arguments that take several logs; marks list options whose values are files."""
 
 
-def _existing_robot(path: Path) -> Path:
+def existing_robot(path: Path) -> Path:
+    """A robot file or folder that exists; an error with the nearest match if it does not."""
     if not path.exists():
         raise missing_file("robot file", path)
     return path
@@ -48,22 +49,22 @@ def _log_option(name: str, text: str) -> object:
 
 
 _LOGS = typer.Argument(
-    help="Logs of the robot: CSV, Parquet, NPZ, MCAP or ROS bag.",
+    help="Logs of the robot: CSV, Parquet, NPZ, MCAP, ROS bags or LeRobot data sets.",
     metavar=LOG_LIST,
     show_default=False,
     callback=_existing_logs,
 )
 Robot = Annotated[
     Path,
-    typer.Argument(help="Robot file, MJCF or URDF.", show_default=False, metavar="ROBOT", callback=_existing_robot),
+    typer.Argument(help="Robot file, MJCF or URDF.", show_default=False, metavar="ROBOT", callback=existing_robot),
 ]
 RobotOrFit = Annotated[
     Path,
     typer.Argument(
-        help="Robot file (MJCF or URDF), or the folder of a fit.",
+        help="Robot file (MJCF or URDF), or folder of a fit.",
         show_default=False,
         metavar="ROBOT_OR_FIT",
-        callback=_existing_robot,
+        callback=existing_robot,
     ),
 ]
 FitFolder = Annotated[

@@ -23,6 +23,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "action": ("show", "clear"),
 }
 """Valid words by the name of the parameter, or by verb and name where verbs differ."""
+MAX_SHOWN, WORD = 16, "WORD"
+"""Characters up to which valid words stand in the place of the value; more of them stand in the text only."""
 FREE_PATTERNS = (
     "bodies/*.mass",
     "bodies/*.com",
@@ -49,7 +51,8 @@ def show_choices(verb: str, parameters: list[Any]) -> None:
     for parameter in parameters:
         words = choices_of(verb, parameter)
         if words is not None:
-            parameter.metavar = "|".join(words) + ("…" if getattr(parameter, "multiple", False) else "")
+            shown = "|".join(words) if len("|".join(words)) <= MAX_SHOWN else WORD
+            parameter.metavar = shown + ("…" if getattr(parameter, "multiple", False) else "")
         offered = words or (FREE_PATTERNS if parameter.name in ("free", "tie") else None)
         if offered is not None:
             parameter._custom_shell_complete = _completer(offered)

@@ -25,7 +25,11 @@ OnReal = Annotated[
 ]
 RealLogs = Annotated[
     list[Path],
-    typer.Option("--log", help="Logs or folders of episodes that were played on the robot; nothing is played then."),
+    typer.Option(
+        "--log",
+        help="Logs or folders of episodes that were played on the robot; nothing is played then.",
+        metavar="LOG…",
+    ),
 ]
 NominalPolicies = Annotated[
     list[Path], typer.Option("--nominal", help="Policy trained in the nominal simulator.", metavar="POLICY")
@@ -59,6 +63,14 @@ AdaptEpisodes = Annotated[
     int, typer.Option("--adapt-episodes", min=3, help="Real episodes of each adaptation of --methods.")
 ]
 MethodSteps = Annotated[int, typer.Option("--steps", min=1, help="Control steps of training for --methods.")]
+MethodWorkers = Annotated[
+    str,
+    typer.Option(
+        "--workers",
+        help="Where policies of --methods are trained: 1 for here, 'ray' or an address for a Ray cluster.",
+        metavar="1|ray|ADDRESS",
+    ),
+]
 
 
 def gap(
@@ -75,6 +87,7 @@ def gap(
     randomize: MethodRandomization = None,
     adapt_episodes: AdaptEpisodes = 20,
     steps: MethodSteps = 3_000_000,
+    workers: MethodWorkers = "1",
     seed: Seed = 0,
     as_json: AsJson = False,
     force: ReplaceFolder = False,
@@ -89,7 +102,7 @@ def gap(
     """
     check_folder(out, force)
     names = tuple(name.strip() for name in methods.split(",") if name.strip())
-    adaptation = lazy.gap_methods.MethodOptions(names, randomize, adapt_episodes, steps)
+    adaptation = lazy.gap_methods.MethodOptions(names, randomize, adapt_episodes, steps, workers=workers)
     groups = {"policy": policies, "nominal": nominal, "uniform": uniform, "fixed": fixed, "oracle": oracle}
     options = lazy.measured_gap.GapOptions(on, tuple(log), episodes, seed, adaptation)
     lazy.measured_gap.measure_gap(groups, out, options, as_json)

@@ -15,13 +15,14 @@ from truesim.policies.adaptation import (
     EnvBench,
     LeaderboardOptions,
     MethodCurve,
+    ParameterCoordinates,
     PolicyShelf,
     gap_closed,
     method_curve,
 )
 from truesim.policies.adaptation.leaderboard import find_methods
 from truesim.policies.gap import RESAMPLINGS
-from truesim.policies.task import PolicyTask
+from truesim.policies.task import PolicyTask, with_conditions
 
 COUNTS = (0, 5, 10, 20, 50)
 """Real episodes after which a method is evaluated, as far as its budget goes."""
@@ -36,13 +37,30 @@ class MethodOptions(NamedTuple):
     steps: int = 3_000_000
     searches: int = 3
     evaluated: int = 10
+    workers: str = "1"
 
 
-def check_methods(options: MethodOptions) -> None:
-    """Refuse unknown methods, and methods without a randomization."""
+def check_methods(options: MethodOptions, logs: Sequence[Path] = ()) -> None:
+    """Refuse unknown methods, methods without a randomization or without a robot, and options of no method."""
+    if not options.methods:
+        if options.randomize is not None:
+            raise TruesimError("--randomize belongs to --methods: name methods of adaptation, such as up-osi.")
+        return
     find_methods(options.methods)
     if options.randomize is None:
         raise TruesimError("--methods trains policies that are told parameters: say which ones with --randomize.")
+    if logs:
+        raise TruesimError("--methods plays on a robot; logs (--log) of episodes that were played cannot adapt to it.")
+
+
+def randomized_task(task: PolicyTask, options: MethodOptions) -> PolicyTask:
+    """The task with what policies of the methods are told; the task itself without methods."""
+    if not options.methods or options.randomize is None:
+        return task
+    merged = task.randomization.merged(read_randomization(options.randomize))
+    task = with_conditions(dataclasses.replace(task, randomization=merged))
+    ParameterCoordinates(task)  # refuses a task in which nothing is randomized
+    return task
 
 
 def compare_methods(
@@ -51,18 +69,18 @@ def compare_methods(
     """Lines of all methods, for `gap.json`.
 
     Args:
-        task: The task in simulation.
+        task: The task in simulation, as of `randomized_task`.
         make: Makes the robot.
         options: Choices.
         ends: Mean returns of the nominal policy and of the oracle on the robot; None if one is not known.
         seed: Seed of trainings and searches.
     """
-    assert options.randomize is not None, "checked at the start"
-    randomization = task.randomization.merged(read_randomization(options.randomize))
     counts = (*(k for k in COUNTS if k < options.adapt_episodes), options.adapt_episodes)
     training = ConditionedTraining(steps=options.steps, seed=seed)
     own = LeaderboardOptions(counts=counts, searches=options.searches, training=training)
-    shelf = PolicyShelf(dataclasses.replace(task, randomization=randomization), own)
+    shelf = PolicyShelf(task, own)
+    messages().print(f"Training the policies of {', '.join(options.methods)} …", highlight=False)
+    shelf.prepare(options.methods, options.workers)
     bench, lines = EnvBench(make, options.evaluated, seed), []
     for name in options.methods:
         messages().print(f"Adapting by {name} …", highlight=False)

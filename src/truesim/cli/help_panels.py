@@ -1,5 +1,6 @@
 """Help of verbs: options in groups, and words for what an option takes."""
 
+import re
 from typing import Any
 
 MIN_GROUPED = 10
@@ -28,11 +29,28 @@ PANELS: dict[str, tuple[str, ...]] = {
 SEARCH_ONLY = ("seconds",)
 """Options that belong to the search in verbs that have one."""
 TYPE_WORDS = {"float": "NUMBER", "int": "N", "str": "TEXT", "path": "PATH"}
+EXAMPLE_WIDTH = 74
+"""Characters of a line of an example, so that it fits a terminal of 80 columns and can be copied from it."""
+
+
+def wrapped_example(command: str) -> str:
+    """An example for a shell, broken before options where it is too long for a line."""
+    words = re.split(r" (?=--)", command)
+    lines = [words[0]]
+    for word in words[1:]:
+        if len(lines[-1]) + 1 + len(word) > EXAMPLE_WIDTH:
+            lines.append(f"    {word}")
+        else:
+            lines[-1] += f" {word}"
+    return " \\\n".join(lines)
 
 
 def arrange(parameters: list[Any]) -> None:
     """Sort the options of a verb into groups, and name what they take."""
     options = [p for p in parameters if p.param_type_name == "option"]
+    for argument in parameters:
+        if argument.param_type_name == "argument":
+            argument.display_type_rich = _no_type  # its name says it: ROBOT, LOG…
     names = {p.name for p in parameters}
     for option in options:
         option.metavar = _word(option)
@@ -40,6 +58,10 @@ def arrange(parameters: list[Any]) -> None:
             option.rich_help_panel = _panel(option.name, "search" in names)
     order = [None, *PANELS]
     parameters.sort(key=lambda p: order.index(p.rich_help_panel) if p.param_type_name == "option" else -1)
+
+
+def _no_type(ctx: Any) -> None:
+    """What an argument takes, in the column of types: nothing."""
 
 
 def _panel(name: str, searches: bool) -> str | None:

@@ -81,12 +81,13 @@ def identify(
     as_json: given.FitAsJson = False,
     quiet: given.Quiet = False,
 ) -> int:
-    """Identify the parameters of ROBOT with which its simulation agrees best with logs, with 95 % intervals.
+    """Identify parameters of ROBOT from logs: the values with which its simulation follows them, with 95 % intervals.
 
-    Writes a folder with fit.json, the robot file with the identified values, report.html, and fit.toml, a config file
-    that repeats the fit. Ctrl-C keeps the best
-    values so far; the same command continues from there. The exit code tells the status: 0 converged, 3 not
-    identifiable, 4 model does not fit, 5 iteration limit, 6 stalled, 7 diverged; 2 is a mistake in the command.
+    Writes a folder with fit.json, the robot file with the identified values, report.html, and fit.toml, which repeats
+    the fit. Ctrl-C keeps the best values so far; the same command continues from there.
+
+    Exit codes: 0 converged, 2 mistake in the command or its files, 3 not identifiable, 4 model does not fit,
+    5 iteration limit, 6 stalled, 7 diverged.
     """
     if (payload is None) != (not loaded):
         raise TruesimError("--payload BODY and --loaded LOG belong together: logs with a tool, and the body it is on.")

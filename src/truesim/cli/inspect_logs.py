@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from truesim.cli.console import titled_table
-from truesim.cli.grouped import grouped
+from truesim.core.grouped import grouped
 from truesim.files.logs import Log, Matching, Sampling, matching, missing_samples, prepare, sampling
 from truesim.files.logs.match import resembling_column
 from truesim.identification.diagnose.observability import JOINT_PARAMETERS, Excitation, excitation, grade

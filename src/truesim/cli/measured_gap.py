@@ -13,7 +13,7 @@ from rich.markup import escape
 from truesim.bridges.real import STAND_IN_LEVELS, RealBudget, RealEnv, make_stand_in
 from truesim.bridges.real.comparison import RealTrace, SignalDiscrepancy, discrepancies, play_on, read_traces
 from truesim.cli.console import messages, results, titled_table
-from truesim.cli.gap_methods import MethodOptions, check_methods, compare_methods, print_methods
+from truesim.cli.gap_methods import MethodOptions, check_methods, compare_methods, print_methods, randomized_task
 from truesim.cli.trained_policies import use_compilation_cache
 from truesim.core.errors import TruesimError, unknown_name
 from truesim.core.persistence.atomic import write_json
@@ -52,14 +52,14 @@ class _Played(NamedTuple):
 def measure_gap(groups: Mapping[str, Sequence[Path]], out: Path, options: GapOptions, as_json: bool) -> None:
     """Play all policies, write `gap.json` and `gap.html`, and print the result."""
     use_compilation_cache()
-    if options.adaptation.methods:
-        check_methods(options.adaptation)
+    check_methods(options.adaptation, options.logs)
     others = [role for role, folders in groups.items() if folders and role != "policy"]
     if options.logs and others:
         raise TruesimError(f"Logs are of one policy; play --{others[0]} on a robot with --on.")
     policies = {role: [(folder, load_policy(folder)) for folder in folders] for role, folders in groups.items()}
     first = policies["policy"][0][1]
     tasks = {id(policy): _task_of(policy, first) for each in policies.values() for _, policy in each}
+    told = randomized_task(tasks[id(first)], options.adaptation)
     played: dict[str, list[_Played]] = {}
     for role, each in policies.items():
         for k, (_, policy) in enumerate(each):
@@ -69,7 +69,7 @@ def measure_gap(groups: Mapping[str, Sequence[Path]], out: Path, options: GapOpt
             signals, simulated = discrepancies(policy, task, traces)
             played.setdefault(role, []).append(_Played(traces, signals, simulated, task.steps))
     document = gap_document(played, tasks[id(first)], "logs" if options.logs else options.on)
-    document["methods"] = _methods(document, tasks[id(first)], first, options)
+    document["methods"] = _methods(document, told, first, options)
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / GAP_DOCUMENT, document)
     page = write_gap_page(out)
@@ -122,9 +122,16 @@ def _robot(on: str, policy: PolicyRunner) -> gymnasium.Env:
     if not name:
         raise unknown_name("robot", on, (*STAND_IN_LEVELS, "module:function"))
     try:
-        return getattr(importlib.import_module(module), name)()
+        make = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise TruesimError(f"The robot {on} cannot be loaded: {error}.") from error
+    try:
+        env = make()
+    except Exception as error:
+        raise TruesimError(f"The robot {on} cannot be made: {type(error).__name__}: {error}.") from error
+    if not (hasattr(env, "reset") and hasattr(env, "step")):
+        raise TruesimError(f"{on} returns {type(env).__name__}; a robot is an environment with reset and step.")
+    return env
 
 
 def gap_document(played: Mapping[str, Sequence[_Played]], task: PolicyTask, real: str) -> dict[str, Any]:

@@ -9,7 +9,10 @@ from truesim.cli import lazy
 from truesim.cli.arguments import Contact, ReplaceFile, Robot, Seed, Smoothing, Threads
 from truesim.cli.outputs import check_file
 
-TaskFile = Annotated[Path, typer.Argument(help="Costs, limits and horizon of the motion (TOML).", show_default=False)]
+TaskFile = Annotated[
+    Path,
+    typer.Argument(help="Costs, limits and horizon of the motion (TOML).", metavar="TASK", show_default=False),
+]
 OutputPlan = Annotated[Path, typer.Option("--out", help="File for the commands and the motion (CSV).", metavar="FILE")]
 Starts = Annotated[int, typer.Option("--starts", help="Number of initial guesses; the best plan is kept.")]
 Iterations = Annotated[int, typer.Option("--iterations", help="Maximum number of iterations.")]

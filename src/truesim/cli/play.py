@@ -18,7 +18,7 @@ Engine = Annotated[
 Episodes = Annotated[int, typer.Option("--episodes", min=1, help="Number of episodes.")]
 Latency = Annotated[
     float | None,
-    typer.Option("--latency", help="Delay of actions [s]; by default the longest of the task.", show_default=False),
+    typer.Option("--latency", help="Delay of actions, in s; by default the longest of the task.", show_default=False),
 ]
 Noise = Annotated[bool, typer.Option("--noise", help="Add the noise of training to observations.")]
 Pushed = Annotated[bool, typer.Option("--pushes", help="Push the robot as in training.")]

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from truesim.cli import lazy
-from truesim.cli.arguments import LogsIfAny
+from truesim.cli.arguments import LogsIfAny, Mapping
 from truesim.cli.view import LOOPBACK_ADDRESS, Host, NoBrowser, Port, serve
 
 
@@ -15,6 +15,7 @@ def studio(
         Path | None, typer.Argument(help="Robot file, MJCF or URDF.", show_default=False, metavar="ROBOT")
     ] = None,
     logs: LogsIfAny = None,
+    mapping: Mapping = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -35,5 +36,5 @@ def studio(
     if robot is not None:
         opened.guard(lambda: opened.load_robot(robot))
     if logs:
-        opened.guard(lambda: opened.load_logs(logs))
+        opened.guard(lambda: opened.load_logs(logs, mapping))
     serve(opened.viewing, no_browser)

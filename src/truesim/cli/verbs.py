@@ -15,7 +15,7 @@ from truesim.cli.arguments import LOG_LIST
 from truesim.cli.choices import check_choices, show_choices
 from truesim.cli.config import use_config, write_config
 from truesim.cli.console import quiet
-from truesim.cli.help_panels import arrange
+from truesim.cli.help_panels import arrange, wrapped_example
 from truesim.cli.lists import current_spelling, repeat_options
 
 COMPLETION_VARIABLE = "_TRUESIM_COMPLETE"
@@ -211,11 +211,13 @@ def is_completing() -> bool:
 
 def list_verbs() -> TyperGroup:
     """The command `truesim` without a verb."""
-    ending = "`truesim VERB --help` shows the arguments of a verb with examples; --version the version."
+    ending = "`truesim VERB --help` shows the arguments of a verb, with examples."
     app = _typer(cls=VerbList, epilog=ending, add_completion=True)
 
     @app.callback()
-    def truesim() -> None:
+    def truesim(
+        version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+    ) -> None:
         """Make a robot simulator agree with the real machine."""
 
     group = typer.main.get_command(app)
@@ -239,7 +241,7 @@ def _command(name: str, function: Callable[..., object]) -> TyperCommand:
         name,
         cls=Verb,
         help="\n\n".join(" ".join(part.split()) for part in (function.__doc__ or "").split("\n\n")),
-        epilog="[bold]Examples[/]\n\n" + "\n\n".join(f"$ {escape(each)}" for each in VERB_TABLE[name].examples),
+        epilog="[bold]Examples[/]\n" + "\n".join(escape(wrapped_example(each)) for each in VERB_TABLE[name].examples),
     )(function)
     return typer.main.get_command(app)  # type: ignore[return-value]
 

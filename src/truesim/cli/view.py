@@ -7,9 +7,18 @@ from typing import Annotated
 import typer
 
 from truesim.cli import lazy
-from truesim.cli.arguments import FloatingBase, LogsIfAny, Mapping, RobotOrFit
+from truesim.cli.arguments import FloatingBase, LogsIfAny, Mapping, existing_robot
 from truesim.cli.console import results
 
+ViewSubject = Annotated[
+    Path,
+    typer.Argument(
+        help="Robot file (MJCF or URDF), or folder of a fit or of a policy.",
+        show_default=False,
+        metavar="ROBOT|FIT|POLICY",
+        callback=existing_robot,
+    ),
+]
 LOOPBACK_ADDRESS = "127.0.0.1"
 Host = Annotated[
     str,
@@ -29,7 +38,7 @@ ViewPage = Annotated[
 
 
 def view(
-    robot_or_fit: RobotOrFit,
+    shown: ViewSubject,
     logs: LogsIfAny = None,
     mapping: Mapping = None,
     floating_base: FloatingBase = False,
@@ -44,21 +53,21 @@ def view(
     are ghosts. Of a policy, one episode is shown. Ctrl-C ends it.
     """
     lazy.viewer_library.viewer()
-    if lazy.policy_motion.is_policy(robot_or_fit):
-        replay = lazy.policy_motion.policy_replay(robot_or_fit)
-        if out is not None:
-            _write_page(replay, out)
-        else:
+    if lazy.policy_motion.is_policy(shown):
+        replay = lazy.policy_motion.policy_replay(shown)
+        if out is None:
             serve(lazy.viewing.view_replay(replay, host, port), no_browser)
+        else:
+            _write_page(replay, out)
         return
-    subject = lazy.subject.read_subject(robot_or_fit, floating_base)
+    subject = lazy.subject.read_subject(shown, floating_base)
     recorded = lazy.log_warnings.read_checked(subject.model, logs, mapping or subject.mapping) if logs else []
     prepared = lazy.build.prepare_logs(subject.model, recorded) if recorded else []
     if out is not None:
         if prepared:
-            replay = lazy.replay.log_replay(subject.model, prepared[0])
+            replay = next(iter(lazy.replay.log_replays(subject.model, prepared[:1]).values()))
         elif subject.fit is not None:
-            replay = next(iter(lazy.replay.fit_replays(robot_or_fit).values()))
+            replay = next(iter(lazy.replay.fit_replays(shown).values()))
         else:
             replay = lazy.replay.robot_replay(subject.model, subject.model.name)
         _write_page(replay, out)

@@ -262,8 +262,10 @@ def _solve_from_torques(
     if setup.has_torques and found is None and setup.options.problem.blueprint is None:
         with part("regressing"):
             regressed = regress_free(problem, setup.train)
-    if regressed is not None and setup.theta is None and better_start(problem, regressed, window):
-        setup = dataclasses.replace(setup, theta=regressed)
+    if regressed is not None and setup.theta is None:
+        _compile(problem, observer)  # before predictions, which then need no kernels of their own
+        if better_start(problem, regressed, window):
+            setup = dataclasses.replace(setup, theta=regressed)
     setup, solution = _solve_widening(setup, found, observer)
     if regressed is None or solution.ending is Ending.INTERRUPTED:
         return setup, solution, ()
@@ -307,8 +309,7 @@ def _same_values(problem: Problem, theta: Float[np.ndarray, " size"], other: Pro
 def _solve(setup: PreparedIdentification, found: SearchResult | None, observer: Observer) -> Solution:
     """Local solve from the best start; its progress is kept in the folder."""
     problem = setup.problem
-    observer.stage("compile", problem)
-    assert problem.compile_seconds >= 0, "compilation happens here"
+    _compile(problem, observer)
     observer.stage("solve", problem)
     checkpoint = None if setup.folder is None else Checkpoint(setup.folder, setup.request.fingerprint())
 
@@ -325,6 +326,11 @@ def _solve(setup: PreparedIdentification, found: SearchResult | None, observer: 
         return solution
     ending = Ending.INTERRUPTED if found.interrupted else solution.ending
     return solution.replace(found=found, ending=ending)
+
+
+def _compile(problem: Problem, observer: Observer) -> None:
+    observer.stage("compile", problem)
+    assert problem.compile_seconds >= 0, "compilation happens here"
 
 
 def _finish_on_mujoco(

@@ -109,6 +109,27 @@ class Environment:
         episodes, controls = self._control(episodes, np.asarray(actions, np.float32))
         return self._conclude(episodes, self.physics.advance(episodes, np.asarray(controls)))
 
+    def scan(self, one: Any, carry: Any, inputs: Any = None, length: int | None = None) -> tuple[Any, Any]:
+        """`jax.lax.scan` over control steps, or the same loop in Python if physics is outside of JAX.
+
+        Args:
+            one: From a carry and an input to a carry and an output; it calls `step`.
+            carry: At the start.
+            inputs: Inputs with a leading axis of control steps.
+            length: Number of control steps, if there are no inputs.
+        """
+        if self.is_traceable:
+            return jax.lax.scan(one, carry, inputs, length)
+        outputs = []
+        for k in range(len(jax.tree.leaves(inputs)[0]) if length is None else length):
+            carry, output = one(carry, jax.tree.map(lambda x, k=k: x[k], inputs))
+            outputs.append(output)
+        return carry, jax.tree.map(lambda *x: jnp.stack(x), *outputs)
+
+    def compiled_play(self, play: Any, **options: Any) -> Any:
+        """A function that calls `scan`: compiled, or as it is if physics is outside of JAX."""
+        return jax.jit(play, **options) if self.is_traceable else play
+
     def bad_terms(self, episodes: Episode) -> list[str]:
         """Names of terms that are not finite in some episode: observations and rewards."""
 

@@ -57,7 +57,11 @@ class TrainedPolicy:
 
     def act(self, observation: Any) -> np.ndarray:
         """Mean action for a vector of observations, or for a batch of them."""
-        limit = self.description["actions"]["limit"]
+        limit, size = self.description["actions"]["limit"], len(np.asarray(self.normalizer.mean))
+        if np.shape(observation)[-1:] != (size,):
+            raise TruesimError(
+                f"The observation has shape {np.shape(observation)}; this policy takes vectors of {size} numbers."
+            )
         with float32():
             x = self.normalizer(jnp.asarray(observation, jnp.float32))
             return np.clip(np.asarray(apply_layers(self.layers, x, self.activation)), -limit, limit)

@@ -194,10 +194,11 @@ class Evaluation:
     """Returns of the mean action over one episode of each of a batch, always the same initial states."""
 
     def __init__(self, task: PolicyTask, episodes: int, learner: Learner, seed: int = 2**20):
-        self._environment, self._learner = Environment(task, episodes), learner
+        self._environment, self._learner = Environment(task, episodes, physics=physics_of(task, episodes)), learner
         self._start = self._environment.reset(seed)
         self._memory = learner.network.memory(episodes)
-        self._play = jax.jit(lambda weights, start: self._returns(task.steps, weights, start))
+        self._step = jax.jit(learner.network.step)
+        self._play = self._environment.compiled_play(lambda weights, start: self._returns(task.steps, weights, start))
 
     def __call__(self, state: LearningState) -> np.ndarray:
         """Returns of all episodes."""
@@ -208,7 +209,7 @@ class Evaluation:
 
         def one(carry: Any, _: None) -> tuple[Any, None]:
             episodes, outcome, memory, total, alive = carry
-            memory, action = self._learner.network.step(weights, memory, normalizer(outcome.observation))
+            memory, action = self._step(weights, memory, normalizer(outcome.observation))
             episodes, outcome = self._environment.step(episodes, action)
             total = total + alive * outcome.reward
             alive = jnp.where(outcome.terminated | outcome.truncated, 0.0, alive)
@@ -216,7 +217,7 @@ class Evaluation:
 
         episodes, outcome = start
         carry = (episodes, outcome, self._memory, 0.0 * outcome.reward, jnp.ones(outcome.reward.shape))
-        return jax.lax.scan(one, carry, None, length=steps)[0][3]
+        return self._environment.scan(one, carry, length=steps)[0][3]
 
 
 class _CsvLog:

@@ -125,14 +125,22 @@ def comparison_tables(comparison: FitComparison) -> list[PageTable]:
     ]
     if comparison.options:
         options = [(name, *map(_text, values)) for name, values in comparison.options.items()]
-        tables.append(PageTable("Options that differ", ("", *names), options))
+        tables.append(PageTable("Options that differ", ("", *names), options, is_text=True))
     return tables
 
 
 def _labels(folders: Sequence[Path]) -> tuple[str, ...]:
-    """Names of the folders; whole paths where names repeat."""
-    names = [folder.resolve().name for folder in folders]
-    return tuple(name if names.count(name) == 1 else str(folder) for name, folder in zip(names, folders, strict=True))
+    """The last parts of the folders, as many as tell each from the others."""
+    parts = [folder.resolve().parts for folder in folders]
+
+    def label(k: int) -> str:
+        for count in range(1, len(parts[k]) + 1):
+            own = parts[k][-count:]
+            if sum(other[-count:] == own for other in parts) == 1:
+                return "/".join(own)
+        return str(folders[k])
+
+    return tuple(map(label, range(len(folders))))
 
 
 def _numbers(documents: Sequence[Mapping[str, Any]]) -> tuple[ComparedNumber, ...]:
@@ -231,7 +239,7 @@ def _estimates_figure(comparison: FitComparison) -> PageFigure | None:
         )
     apply_style(figure, 110 + ROW_HEIGHT * len(shown))
     _name_rows(figure, [n.name for n in shown])
-    figure.update_xaxes(title="value relative to the mean over fits")
+    figure.update_xaxes(title="relative to the mean")
     words = "Marks are values, lines 95 % intervals, both relative to the mean of the fits."
     return PageFigure("Estimates", words, figure, MIN_WIDTH)
 

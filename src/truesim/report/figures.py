@@ -50,6 +50,8 @@ class PageTable:
     title: str
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
+    is_text: bool = False
+    """True for cells of words, which are broken into lines; numbers stay in a row."""
 
 
 def write_figures(

@@ -29,8 +29,17 @@ class Camera:
     """Radius of what is to be seen [m]."""
 
 
-def camera_for(shapes: Sequence[Shape], poses: Sequence[BodyPoses]) -> Camera:
-    """A camera that sees the whole robot, floors aside, in every frame of its motions."""
+def camera_for(
+    shapes: Sequence[Shape], poses: Sequence[BodyPoses], aspect: float = ASPECT, upper: float = 1.0
+) -> Camera:
+    """A camera that sees the whole robot, floors aside, in every frame of its motions.
+
+    Args:
+        shapes: Shapes of the robot.
+        poses: Its motions.
+        aspect: Width of the picture relative to its height.
+        upper: Part of the picture, from above, that the robot shall fill.
+    """
     points = []
     for shape in shapes:
         if shape.is_floor:
@@ -44,11 +53,13 @@ def camera_for(shapes: Sequence[Shape], poses: Sequence[BodyPoses]) -> Camera:
             R, p = pose.rotation[:, shape.body], pose.translation[:, shape.body]
             points.append((np.einsum("tij,cj->tci", R, corners) + p[:, None]).reshape(-1, 3))
     every = np.concatenate(points) if points else np.zeros((1, 3))
-    target = (every.min(axis=0) + every.max(axis=0)) / 2
-    radius = float(np.linalg.norm(every - target, axis=1).max()) or 0.5
+    middle = (every.min(axis=0) + every.max(axis=0)) / 2
+    radius = float(np.linalg.norm(every - middle, axis=1).max()) or 0.5
     away = np.array([np.cos(AZIMUTH) * np.cos(ELEVATION), np.sin(AZIMUTH) * np.cos(ELEVATION), np.sin(ELEVATION)])
     right = np.array([-np.sin(AZIMUTH), np.cos(AZIMUTH), 0.0])
-    x, y, z = ((every - target) @ axis for axis in (right, np.cross(away, right), away))
-    half = FRAMING * np.maximum(np.abs(x) / ASPECT, np.abs(y))
+    up = np.cross(away, right)
+    x, y, z = ((every - middle) @ axis for axis in (right, up, away))
+    half = FRAMING * np.maximum(np.abs(x) / aspect, np.abs(y) / upper)
     distance = float((half / np.tan(FIELD_OF_VIEW / 2) + z).max()) or 1.0
+    target = middle - (1 - upper) * distance * np.tan(FIELD_OF_VIEW / 2) * up
     return Camera(target + distance * away, target, radius)

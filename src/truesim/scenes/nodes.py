@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from truesim.core.typing import Bool, Float
-from truesim.scenes.cameras import FIELD_OF_VIEW
+from truesim.scenes.cameras import ASPECT, FIELD_OF_VIEW, camera_for
 from truesim.scenes.motions import BodyPoses
 from truesim.scenes.replay import FITTED_COLOR, START_COLOR, Replay
 from truesim.scenes.shapes import Shape
@@ -89,9 +89,16 @@ class RobotNodes:
         return (functools.partial(move, frame) for frame in range(len(translation)))
 
 
-def add_replay(server: Any, replay: Replay) -> dict[str, RobotNodes]:
-    """Add all robots of a replay to a scene at their first frame, with a floor and a camera that sees them."""
-    scene, camera = server.scene, replay.camera
+def add_replay(server: Any, replay: Replay, aspect: float = ASPECT, upper: float = 1.0) -> dict[str, RobotNodes]:
+    """Add all robots of a replay to a scene at their first frame, with a floor and a camera that sees them.
+
+    Args:
+        server: Server of the scene.
+        replay: The robots.
+        aspect: Width of the scene relative to its height, for the camera.
+        upper: Part of the scene, from above, that is not covered by a panel.
+    """
+    scene, camera = server.scene, camera_for(replay.shapes, list(replay.poses.values()), aspect, upper)
     scene.set_up_direction("+z")
     server.initial_camera.position = camera.position
     server.initial_camera.look_at = camera.target

@@ -1,7 +1,8 @@
 """Replays: a robot with its recorded and simulated motions on one time axis."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -45,9 +46,18 @@ class Replay:
     camera: Camera
 
     @classmethod
-    def of(cls, name: str, model: Model, motions: Sequence[ShownMotion]) -> "Replay":
-        """The replay of motions that have the same frames."""
-        shapes = drawn_shapes(model)
+    def of(
+        cls, name: str, model: Model, motions: Sequence[ShownMotion], shapes: Sequence[Shape] | None = None
+    ) -> "Replay":
+        """The replay of motions that have the same frames.
+
+        Args:
+            name: Log or robot that is shown.
+            model: The robot.
+            motions: The motions; the first one is drawn solid.
+            shapes: Shapes of the robot, if they were made before.
+        """
+        shapes = drawn_shapes(model) if shapes is None else shapes
         joined = poses_of(model, np.concatenate([m.q for m in motions]))
         ends = np.cumsum([len(m.q) for m in motions])[:-1]
         parts = zip(*(np.split(part, ends) for part in joined), strict=True)
@@ -68,26 +78,59 @@ def robot_replay(model: Model, name: str = "robot") -> Replay:
     return Replay.of(name, model, [ShownMotion("recorded", np.zeros(1), start_configuration(model)[None])])
 
 
-def log_replay(model: Model, log: Log) -> Replay:
-    """The motion of a prepared log."""
-    return Replay.of(log.name, model, [recorded_motion(model, log)])
+class Replays(Mapping[str, Replay]):
+    """Replays of one robot by name, each made when it is first asked for."""
+
+    def __init__(self, model: Model, makers: Mapping[str, Callable[[], Sequence[ShownMotion]]]):
+        """Remember how to make them.
+
+        Args:
+            model: The robot.
+            makers: Functions that make the motions of a replay, by its name.
+        """
+        self._model, self._makers = model, dict(makers)
+        self._shapes = functools.cache(functools.partial(drawn_shapes, model))
+        self._made: dict[str, Replay] = {}
+
+    def __getitem__(self, name: str) -> Replay:
+        """The replay of this name."""
+        if name not in self._made:
+            motions, shown = self._makers[name](), name.rpartition("/")[2]
+            self._made[name] = Replay.of(shown, self._model, motions, self._shapes())
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Their names."""
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        """Their number."""
+        return len(self._makers)
 
 
-def fit_replays(folder: Path, which: Sequence[str] | None = None) -> dict[str, Replay]:
-    """Recorded, fitted and start motion of the logs in the folder of a fit, by `part/log`; held-out logs first.
+def log_replays(model: Model, logs: Sequence[Log]) -> Replays:
+    """Motions of prepared logs, by log; logs of the same name by their numbers as well."""
+    names = [log.name for log in logs]
+    labels = [name if names.count(name) == 1 else f"{name} ({k + 1})" for k, name in enumerate(names)]
+    makers = {label: functools.partial(_recorded_only, model, log) for label, log in zip(labels, logs, strict=True)}
+    return Replays(model, makers)
 
-    Args:
-        folder: Folder of a fit.
-        which: Keys of logs to read; all by default.
-    """
+
+def _recorded_only(model: Model, log: Log) -> list[ShownMotion]:
+    return [recorded_motion(model, log)]
+
+
+def fit_replays(folder: Path) -> Replays:
+    """Recorded, fitted and start motion of the logs in the folder of a fit, by `part/log`; held-out logs first."""
     model = load(fit_folder.robot_file(folder))
     logs, signals = fit_folder.logs_in(folder), fit_folder.read_arrays(folder, fit_folder.SIGNALS)
     each = {f"{part}/{log.name}": log for part in ("held_out", "train") for log in logs[part]}
-    return {
-        key: Replay.of(log.name, model, motions_of(model, log, signals, key))
+    makers = {
+        key: functools.partial(motions_of, model, log, signals, key)
         for key, log in each.items()
-        if f"{key}/time" in signals and (which is None or key in which)
+        if f"{key}/time" in signals
     }
+    return Replays(model, makers)
 
 
 def motions_of(model: Model, log: Log, signals: Mapping[str, np.ndarray], key: str) -> list[ShownMotion]:

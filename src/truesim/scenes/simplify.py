@@ -4,8 +4,8 @@ import numpy as np
 
 from truesim.core.typing import Float, Int
 
-FINEST_GRID, GRID_STEP = 256, 0.8
-"""Cells along the longest side in the first attempt, and their reduction from attempt to attempt."""
+FINEST_GRID, GRID_STEP = 256, 0.9
+"""Cells along the longest side in the first attempt, and their least reduction from attempt to attempt."""
 COARSEST_GRID = 6
 """Cells along the longest side in the last attempt; fewer make shapes unrecognizable."""
 
@@ -24,7 +24,7 @@ def simplify(
     found = vertices, faces
     while len(found[1]) > most and cells >= COARSEST_GRID:
         found = _merge(vertices, faces, float(np.ptp(vertices, axis=0).max()) / cells)
-        cells *= GRID_STEP
+        cells *= min(GRID_STEP, float(np.sqrt(most / max(len(found[1]), 1))))  # faces grow with the square of the cells
     return found
 
 

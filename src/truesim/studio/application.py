@@ -1,5 +1,6 @@
 """`truesim studio`: an identification in six stages, in a browser."""
 
+import functools
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -10,17 +11,26 @@ import jax
 import numpy as np
 
 from truesim.core.errors import TruesimError
+from truesim.files.logs import Log
 from truesim.identification.diagnose.status import Status
 from truesim.physics.contact.choose import CONTACT_MODELS, NONE
-from truesim.scenes.replay import Replay, log_replay, robot_replay
+from truesim.scenes.replay import Replay, log_replays, robot_replay
 from truesim.scenes.viewer_library import LOOPBACK
 from truesim.studio.charts import cost_chart
+from truesim.studio.data_stage import DataStage
+from truesim.studio.parameter_stage import ParameterStage
 from truesim.studio.player import Player
 from truesim.studio.progress import PageObserver
+from truesim.studio.replay_panel import ReplayPanel
 from truesim.studio.results import ResultPanel
 from truesim.studio.session import Session
+from truesim.studio.signals import Signals, log_signals
 from truesim.studio.viewing import Viewing, prepare_server
 
+CHART_ASPECT = 2.6
+"""Width of the chart of signals relative to its height; larger leaves more of the scene free."""
+ABOVE_REPLAY = 0.62
+"""Part of the scene, from above, that the panel of the replay leaves free."""
 REPLAY_WIDTH, REPLAY_MARGIN = 430, 15
 """Width of the panel of the replay, and its distance from the corner of the scene [px]."""
 SHOWN_VALUES = 12
@@ -41,7 +51,6 @@ class Studio:
         """
         self.session, self.out = Session(), out
         self.server = prepare_server("studio", host, port)
-        self.player: Player | None = None
         self.results: ResultPanel | None = None
         self.observer: PageObserver | None = None
         self._uploads = Path(tempfile.mkdtemp(prefix="truesim-studio-"))
@@ -50,7 +59,8 @@ class Studio:
         self.server.scene.add_grid("/floor", 40.0, 40.0, cell_size=0.5, section_size=1.0, fade_distance=60.0)
         gui = self.server.gui
         self._panel = gui.add_panel(visible=False)
-        self._replay, self._shown = self._panel.add_tab("Replay"), self._panel.add_tab("Speed and robots")
+        replay, options = self._panel.add_tab("Replay"), self._panel.add_tab("Speed and robots")
+        self.replay = ReplayPanel(self.server, replay, options, CHART_ASPECT, ABOVE_REPLAY)
         self._panel.float(x=REPLAY_MARGIN, y=-REPLAY_MARGIN, width=REPLAY_WIDTH)
         self._message = gui.add_markdown("**Begin with a robot file.**")
         self._tabs = gui.add_tab_group()
@@ -64,7 +74,13 @@ class Studio:
     @property
     def viewing(self) -> Viewing:
         """The running page."""
-        return Viewing(self.server, {} if self.player is None else self.player.nodes, self.player)
+        player = self.player
+        return Viewing(self.server, {} if player is None else player.nodes, player)
+
+    @property
+    def player(self) -> Player | None:
+        """Player of the scene, once something is shown."""
+        return self.replay.player
 
     def tell(self, text: str) -> None:
         """Show a sentence above the stages."""
@@ -75,75 +91,51 @@ class Studio:
     def _add_robot(self) -> None:
         gui = self.server.gui
         self._robot_path = gui.add_text("Robot file", "", hint="Path of an MJCF or URDF file on this machine")
-        gui.add_button("Load robot").on_click(lambda _: self.guard(self.load_robot))
+        self._floating = gui.add_checkbox("Floating base", False, hint="A URDF robot that walks or flies")
+        gui.add_button("Load robot").on_click(lambda _: self._when_idle(self.load_robot))
         upload = gui.add_upload_button("Upload a robot file", mime_type=".xml,.urdf")
-        upload.on_upload(lambda _: self.guard(lambda: self.load_robot(self._keep(upload.value))))
+        upload.on_upload(lambda _: self._when_idle(lambda: self.load_robot(self._keep(upload.value))))
         self._robot_words = gui.add_markdown("")
 
     def load_robot(self, path: Path | None = None) -> None:
         """Load a robot file and show it."""
         path = path or Path(self._robot_path.value.strip()).expanduser()
-        model = self.session.load_robot(path)
+        model = self.session.load_robot(path, bool(self._floating.value))
         self._robot_path.value = str(path)
-        self._show(robot_replay(model, model.name))
+        self._show({path.name: robot_replay(model, model.name)}, {})
+        self.data.forget()
+        self._outdate()
         self._robot_words.content = (
             f"**{model.name or path.name}**: {len(model.bodies.names)} bodies, {len(model.joints.names)} joints, "
             f"{model.nu} actuators, {len(model.sensors.declared)} sensors."
             + "".join(f"\n\n- {finding}" for finding in model.findings[:5])
         )
-        self._offer()
+        self.parameters.offer()
         self.tell(f"{path.name} is loaded. **Next: Data.**")
 
     def _add_data(self) -> None:
-        gui = self.server.gui
-        self._log_paths = gui.add_text("Logs", "", multiline=True, hint="Paths on this machine, one a line")
-        gui.add_button("Load logs").on_click(lambda _: self.guard(self.load_logs))
-        upload = gui.add_upload_button("Upload a log", mime_type="*/*")
-        upload.on_upload(lambda _: self.guard(lambda: self.load_logs([self._keep(upload.value)])))
-        self._holdout = gui.add_number("Held out", 0, min=0, step=1, hint="Logs at the end that are only predicted")
-        self._data_words = gui.add_markdown("")
+        self.data = DataStage(self.server, self.session, self.tell, self._show_logs, self._mapping_folder)
+        self.data.connect(self._when_idle, self._keep)
 
-    def load_logs(self, files: Sequence[Path] | None = None) -> None:
-        """Load logs and play the first one."""
-        given = files or [
-            Path(line.strip()).expanduser() for line in self._log_paths.value.splitlines() if line.strip()
-        ]
-        logs = self.session.load_logs(given)
-        self._log_paths.value = "\n".join(map(str, given))
-        assert self.session.model is not None, "logs belong to a robot"
-        self._show(log_replay(self.session.model, logs[0]))
-        rows = [f"| {log.name} | {len(log.time)} | {log.time[-1] - log.time[0]:.3g} s |" for log in logs]
-        columns = ", ".join(f"`{column}`" for column in logs[0].columns if column not in logs[0].derived)
-        table = "| log | samples | length |\n|---|---|---|\n" + "\n".join(rows)
-        self._data_words.content = f"{table}\n\nColumns of this robot: {columns}"
-        self._describe_offers(self.session.hints())
-        self.tell(f"{len(logs)} {'log is' if len(logs) == 1 else 'logs are'} loaded. **Next: Parameters.**")
+    def _mapping_folder(self) -> Path:
+        return self.session.fit_folder(self.out).parent
+
+    def load_logs(self, files: Sequence[Path], mapping: Path | None = None) -> None:
+        """Load logs, and show the motion and the signals of the first one."""
+        self.data.mapping.value = "" if mapping is None else str(mapping)
+        self.data.load(files)
+
+    def _show_logs(self, logs: Sequence[Log]) -> None:
+        model = self.session.model
+        assert model is not None, "logs belong to a robot"
+        replays = log_replays(model, logs)
+        signals = {name: functools.partial(log_signals, model, log) for name, log in zip(replays, logs, strict=True)}
+        self._show(replays, signals)
+        self._outdate()
+        self.parameters.describe(self.session.hints())
 
     def _add_parameters(self) -> None:
-        gui = self.server.gui
-        self._choices: dict[str, Any] = {}
-        self._offers = gui.add_folder("Parameters to identify")
-        self._offer_words = gui.add_markdown("")
-        self._further = gui.add_text(
-            "Further", "", hint="Paths or patterns with spaces between, as joints/elbow.damping"
-        )
-
-    def _offer(self) -> None:
-        """A box to tick for every kind of parameter that the robot has."""
-        for choice in self._choices.values():
-            choice.remove()
-        with self._offers:
-            self._choices = {
-                pattern: self.server.gui.add_checkbox(pattern, False, hint=words)
-                for pattern, words in self.session.offered()
-            }
-
-        self._describe_offers({})
-
-    def _describe_offers(self, hints: Mapping[str, str]) -> None:
-        """Describe the offered parameters, and what the logs show of them."""
-        rows = [f"| `{name}` | {words} | {hints.get(name, '')} |" for name, words in self.session.offered()]
-        self._offer_words.content = "| parameters | what | in the logs |\n|---|---|---|\n" + "\n".join(rows)
+        self.parameters = ParameterStage(self.server, self.session)
 
     def _add_check(self) -> None:
         self._contact = self.server.gui.add_dropdown("Contact", CONTACT_MODELS, initial_value=NONE)
@@ -152,9 +144,8 @@ class Studio:
 
     def check(self) -> None:
         """Check the choices; the fit can run afterwards."""
-        chosen = [pattern for pattern, box in self._choices.items() if box.value]
-        self.session.free = (*chosen, *self._further.value.split())
-        self.session.holdout, self.session.contact = int(self._holdout.value), self._contact.value
+        self.parameters.choose()
+        self.session.holdout, self.session.contact = int(self.data.holdout.value), self._contact.value
         self._run.disabled = True
         sentences = self.session.check()
         self._run.disabled = False
@@ -177,8 +168,7 @@ class Studio:
 
     def run(self) -> None:
         """Start the fit in a thread of its own; a closed page does not end it."""
-        if self._worker is not None and self._worker.is_alive():
-            raise TruesimError("A fit is running already.")
+        self._refuse_while_running()
         self._run.disabled, self._stop.disabled = True, False
         self.observer = PageObserver(self.tell, self._iterated)
         self._worker = threading.Thread(target=lambda: self.guard(self._fit), name="truesim fit", daemon=True)
@@ -215,9 +205,29 @@ class Studio:
         self.tell(f"Status: **{fit.status}**. The fit is in `{fit.folder}`.{again} **Next: Results.**")
 
     def _add_results(self) -> None:
-        self.results = ResultPanel(self.server, self._replay, self._show, lambda: self.player, self.guard)
+        self.results = ResultPanel(self.server, self.replay, self._show, self.guard)
+
+    def _outdate(self) -> None:
+        """What was checked and fitted belongs to other files."""
+        self._run.disabled, self._check_words.content = True, ""
+        self._solving.visible = False
+        if self.results is not None:
+            self.results.forget()
 
     # Helpers
+
+    def _when_idle(self, action: Callable[[], None]) -> None:
+        """Run an action that changes robot or logs, unless a fit is running."""
+
+        def act() -> None:
+            self._refuse_while_running()
+            action()
+
+        self.guard(act)
+
+    def _refuse_while_running(self) -> None:
+        if self._worker is not None and self._worker.is_alive():
+            raise TruesimError("A fit is running: stop it first, or wait for its end.")
 
     def guard(self, action: Callable[[], None]) -> None:
         """Run an action; an error is one sentence on the page, and nothing is lost."""
@@ -237,17 +247,10 @@ class Studio:
         for client in self.server.get_clients().values():
             client.add_notification("This did not work", text, auto_close_seconds=10.0, color="orange")
 
-    def _show(self, replay: Replay) -> None:
-        if self.player is None:
-            with self._replay:
-                self.player = Player(self.server, replay, self._mark, self._shown)
-        else:
-            self.player.show(replay)
-        self._panel.visible = len(replay.time) > 1
-
-    def _mark(self, now: float) -> None:
-        if self.results is not None:
-            self.results.mark(now)
+    def _show(self, replays: Mapping[str, Replay], signals: Mapping[str, Callable[[], Signals]]) -> None:
+        self.replay.show(replays, signals)
+        assert self.player is not None, "a replay is shown"
+        self._panel.visible = len(self.player.replay.time) > 1
 
     def _keep(self, upload: Any) -> Path:
         path = self._uploads / Path(upload.name).name

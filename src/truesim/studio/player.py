@@ -17,12 +17,21 @@ from truesim.scenes.viewer_library import viewer
 LABELS = {"recorded": "Real robot", "fitted": "Fitted (blue)", "start": "Start (orange)"}
 SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x")
 SECONDS_BETWEEN_FRAMES = 1 / 30
+SCENE_ASPECT = 0.9
+"""Width of the scene beside the panel of controls relative to its height, on a small screen."""
 
 
 class Player:
     """Controls of a replay, and the thread that plays it."""
 
-    def __init__(self, server: Any, replay: Replay, moved: Callable[[float], None] | None = None, options: Any = None):
+    def __init__(
+        self,
+        server: Any,
+        replay: Replay,
+        moved: Callable[[float], None] | None = None,
+        options: Any = None,
+        upper: float = 1.0,
+    ):
         """Show a replay.
 
         Args:
@@ -30,8 +39,9 @@ class Player:
             replay: Robots and motions.
             moved: Called with the time that is shown [s].
             options: Container of the controls of speed and robots; beneath the timeline by default.
+            upper: Part of the scene, from above, that is not covered by a panel where a motion is shown.
         """
-        self._server, self._moved, self._lock = server, moved, threading.RLock()
+        self._server, self._moved, self._upper, self._lock = server, moved, upper, threading.RLock()
         self._playing, self._begin, self._origin = False, 0.0, 0.0
         self._closed = threading.Event()
         self.replay = replay
@@ -69,9 +79,10 @@ class Player:
             self._label()
             for node in self.nodes.values():
                 node.root.remove()
-            self.replay, self.nodes = replay, add_replay(self._server, replay)
             begin, end = float(replay.time[0]), float(replay.time[-1])
             moving = end > begin
+            self.replay = replay
+            self.nodes = add_replay(self._server, replay, SCENE_ASPECT, self._upper if moving else 1.0)
             self._time.min, self._time.max = begin, end if moving else begin + 1.0
             self._time.value = begin
             for control in (self._play, self._time, self._speed):

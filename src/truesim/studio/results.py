@@ -1,7 +1,8 @@
 """Results in the studio: estimates, the robot beside the recording, sliders, contact forces and what to try next."""
 
+import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -12,20 +13,20 @@ from truesim.identification.diagnose.messages import explain
 from truesim.identification.fit import Fit
 from truesim.report.numbers import estimate, number, unit
 from truesim.scenes.replay import Replay, fit_replays
-from truesim.studio.charts import SignalChart
 from truesim.studio.contact_forces import ContactForces, fit_contact_forces
-from truesim.studio.player import Player
+from truesim.studio.replay_panel import ReplayPanel
 from truesim.studio.session import resimulate
-from truesim.studio.viewing import signals_at
+from truesim.studio.signals import Signals, fit_signals
+from truesim.studio.words import breakable
 
 SLIDER_REACH = 3.0
 """End of a slider relative to the estimate; larger reaches farther with coarser steps."""
-CHART_ASPECT = 2.6
-"""Width of the chart of signals relative to its height; larger leaves more of the scene free."""
 SHOWN_PORTS = 4
 """Suggested networks that are listed."""
+NOTHING_YET = "*Run a fit first.*"
 NO_BREAK = "\u00a0"
 FORCE_COLOR = (200, 30, 90)
+Show = Callable[[Mapping[str, Replay], Mapping[str, Callable[[], Signals]]], None]
 
 
 class ResultPanel:
@@ -34,23 +35,25 @@ class ResultPanel:
     def __init__(
         self,
         server: Any,
-        replay: Any,
-        show: Callable[[Replay], None],
-        player: Callable[[], Player | None],
+        replay: ReplayPanel,
+        show: Show,
         guard: Callable[[Callable[[], None]], None],
     ):
         """Make room for results.
 
         Args:
             server: Server of the page.
-            replay: Container of the player, for the signals beneath it.
-            show: Shows a replay in the scene.
-            player: Gives the player of the scene.
+            replay: Panel of the motions.
+            show: Shows motions with their signals in the panel.
             guard: Runs an action, and shows its error on the page.
         """
-        self._server, self._replay, self._show, self._player = server, replay, show, player
-        self._summary = server.gui.add_markdown("*Run a fit first.*")
+        self._server, self._replay, self._show = server, replay, show
+        self._summary = server.gui.add_markdown(NOTHING_YET)
         self._folder = server.gui.add_folder("What if", visible=False)
+        with self._folder:
+            reset = server.gui.add_button("Back to the estimates", hint="Undo all changes of the sliders below")
+            reset.on_click(lambda _: guard(self._reset))
+        self._estimates: dict[str, float] = {}
         self._more = server.gui.add_folder("Look closer", visible=False)
         with self._more:
             forces = server.gui.add_button("Show contact forces", hint="Normal forces of the fitted robot, as lines")
@@ -58,13 +61,11 @@ class ResultPanel:
             suggestions = server.gui.add_button("Suggest networks", hint="Which term of the physics one should correct")
             suggestions.on_click(lambda _: guard(self.show_suggestions))
             self._words = server.gui.add_markdown("")
-        self._chart: SignalChart | None = None
         self._lines: Any = None
         self.forces: ContactForces | None = None
         self.sliders: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._fit: Fit | None = None
-        self._key = ""
 
     @property
     def words(self) -> str:
@@ -74,10 +75,11 @@ class ResultPanel:
     def show(self, fit: Fit, command: str) -> None:
         """Show a fit."""
         assert fit.folder is not None, "the studio saves its fits"
-        self._fit, replays = fit, fit_replays(fit.folder)
-        self._key = next(iter(replays))
+        replays = fit_replays(fit.folder)
         self._forget_forces()
-        self._show(replays[self._key])
+        self._fit = fit
+        self._show(replays, {key: functools.partial(fit_signals, fit.signals, key) for key in replays})
+        self._replay.chosen = self._other_log
         self._summary.content = summary(fit, command)
         self._words.content = ""
         for slider in self.sliders.values():
@@ -85,26 +87,40 @@ class ResultPanel:
         self._folder.visible = self._more.visible = True
         with self._folder:
             self.sliders = {e.path: self._slider(e.path, e) for e in fit.estimates if e.value.size == 1}
-        with self._replay:
-            if self._chart is None:
-                self._chart = SignalChart(self._server, *signals_at(fit.signals, self._key), aspect=CHART_ASPECT)
-            else:
-                self._chart.show(*signals_at(fit.signals, self._key))
+        self._estimates = self._chosen_values()
 
-    def mark(self, now: float) -> None:
-        """Mark a time in the signals [s]."""
-        if self._chart is not None:
-            self._chart.mark(now)
+    def forget(self) -> None:
+        """Forget the fit, because another robot or other logs were loaded."""
+        self._forget_forces()
+        self._fit, self._replay.chosen = None, None
+        self._summary.content, self._words.content = NOTHING_YET, ""
+        self._folder.visible = self._more.visible = False
+
+    def _other_log(self) -> None:
+        """Simulate the log that is shown now with the values of the sliders, if they were moved."""
+        self._forget_forces()
+        self._words.content = ""
+        if self._chosen_values() != self._estimates:
+            self.changed()
+
+    def _chosen_values(self) -> dict[str, float]:
+        return {path: float(slider.value) for path, slider in self.sliders.items()}
+
+    def _reset(self) -> None:
+        """Move all sliders back to the estimates."""
+        for path, slider in self.sliders.items():
+            slider.value = self._estimates[path]
+        self.changed()
 
     def show_contact_forces(self) -> None:
         """Compute the contact forces of the fitted robot, and draw those of the frame that is shown."""
-        player = self._player()
+        player = self._replay.player
         if self._fit is None or player is None:
             return
         self._words.content = "Computing contact forces …"
         self._forget_forces()
         try:
-            self.forces = fit_contact_forces(self._fit, self._key)
+            self.forces = fit_contact_forces(self._fit, self._replay.key)
         except BaseException:
             self._words.content = ""
             raise
@@ -132,7 +148,7 @@ class ResultPanel:
         self._words.content = f"{found.sentence}{table}"
 
     def _draw_forces(self, frame: int) -> None:
-        player = self._player()
+        player = self._replay.player
         if self._lines is None or self.forces is None or player is None:
             return
         if frame < len(self.forces.position):
@@ -155,17 +171,19 @@ class ResultPanel:
 
     def changed(self) -> None:
         """Simulate with the values of the sliders, and move the fitted robot."""
-        player = self._player()
+        player = self._replay.player
         if self._fit is None or player is None or not self._lock.acquire(blocking=False):
             return  # a simulation is running; it takes the last values when it ends
         try:
-            values: dict[str, float] = {}
-            while values != (values := {path: float(slider.value) for path, slider in self.sliders.items()}):
-                poses, signals = resimulate(self._fit, self._key, values)
+            done: tuple[str, dict[str, float]] | None = None
+            while done != (now := (self._replay.key, self._chosen_values())):
+                done = key, values = now
+                poses, signals = resimulate(self._fit, key, values)
+                if key != self._replay.key:
+                    continue  # meanwhile another log was chosen
                 player.change({"fitted": poses})
-                if self._chart is not None:
-                    shown = signals_at(self._fit.signals, self._key)
-                    self._chart.show(shown[0], shown[1], {**shown[2], "fitted": signals[f"{self._key}/fitted"]})
+                shown = fit_signals(self._fit.signals, key)
+                self._replay.show_signals(shown._replace(curves={**shown.curves, "fitted": signals[f"{key}/fitted"]}))
         finally:
             self._lock.release()
 
@@ -186,7 +204,7 @@ def summary(fit: Fit, command: str) -> str:
     for e in (e for e in fit.estimates if e.value.size == 1):
         value, half = float(e.value), (float(e.high) - float(e.low)) / 2
         found = f"**{estimate(value, half / 2)}**{NO_BREAK}±{NO_BREAK}{number(half, 2)}"
-        rows.append(f"| `{e.path}` | {number(float(e.start), 3)} | {found} | {unit(e.unit)} |")
+        rows.append(f"| `{breakable(e.path)}` | {number(float(e.start), 3)} | {found} | {unit(e.unit)} |")
     reasons = "".join(f"- {explain(diagnostic)}\n" for diagnostic in fit.diagnostics)
     table = "| parameter | start | value ± 95 % | unit |\n|---|---|---|---|\n" + "\n".join(rows)
     return (
@@ -200,7 +218,7 @@ def score_table(fit: Fit) -> str:
     if not fit.diagnosis.alternatives:
         return ""
     rows = [
-        f"| `{a.pattern}`{' with ' + ', '.join(a.after) if a.after else ''} | {100 * a.explained:.0f} % |"
+        f"| `{breakable(a.pattern)}`{' with ' + ', '.join(a.after) if a.after else ''} | {100 * a.explained:.0f} % |"
         for a in fit.diagnosis.alternatives
     ]
     head = "**Free these as well** (stage 3, *Further*), and the residual falls by:"

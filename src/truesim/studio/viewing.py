@@ -1,8 +1,9 @@
 """`truesim view`: a robot, a log or a fit in a browser."""
 
 import dataclasses
+import functools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,16 @@ from truesim.physics.model.kinds import HINGE
 from truesim.physics.model.model import Model
 from truesim.scenes.motions import poses_of, start_configuration
 from truesim.scenes.nodes import RobotNodes, add_replay
-from truesim.scenes.replay import Replay, fit_replays, log_replay, robot_replay
+from truesim.scenes.replay import Replay, fit_replays, log_replays, robot_replay
 from truesim.scenes.viewer_library import LOOPBACK, open_server, quiet
-from truesim.studio.charts import SignalChart
-from truesim.studio.player import Player
+from truesim.studio.player import SCENE_ASPECT, Player
+from truesim.studio.replay_panel import ReplayPanel
+from truesim.studio.signals import Signals, fit_signals, log_signals
 
-PANEL_WIDTH = 440
-"""Width of the panel of controls [px]: names of parameters with their numbers fit into it."""
+PANEL_WIDTH = 500
+"""Width of the panel of controls [px]: six stages, and parameters with their numbers, fit in a row."""
+BRAND_COLOR = (0, 84, 134)
+"""Color of buttons; dark enough for white text."""
 UNLIMITED_RANGE = (-np.pi, np.pi)
 """Range of the slider of a joint without limits [rad or m]."""
 
@@ -57,7 +61,7 @@ def view_robot(model: Model, host: str = LOOPBACK, port: int | None = None) -> V
         port: Port to listen on; the first free one by default.
     """
     server = prepare_server(model.name, host, port)
-    nodes = add_replay(server, robot_replay(model))
+    nodes = add_replay(server, robot_replay(model), SCENE_ASPECT)
     add_joint_sliders(server, model, nodes["recorded"])
     return Viewing(server, nodes)
 
@@ -65,10 +69,9 @@ def view_robot(model: Model, host: str = LOOPBACK, port: int | None = None) -> V
 def view_log(model: Model, logs: Sequence[Log], host: str = LOOPBACK, port: int | None = None) -> Viewing:
     """Show the motion of prepared logs on a timeline; arguments as those of `view_robot`."""
     server = prepare_server(model.name, host, port)
-    by_name = {log.name: log for log in logs}
-    signals = {name: _columns(log) for name, log in by_name.items()}
-    player = _show_choice(server, {name: log_replay(model, log) for name, log in by_name.items()}, signals)
-    return Viewing(server, player.nodes, player)
+    replays = log_replays(model, logs)
+    signals = {name: functools.partial(log_signals, model, log) for name, log in zip(replays, logs, strict=True)}
+    return _view_motions(server, replays, signals)
 
 
 def view_fit(fit: Fit, host: str = LOOPBACK, port: int | None = None) -> Viewing:
@@ -76,8 +79,7 @@ def view_fit(fit: Fit, host: str = LOOPBACK, port: int | None = None) -> Viewing
     assert fit.folder is not None, "the fit was loaded from its folder"
     server = prepare_server(f"{Path(fit.request.robot).name}: {fit.status}", host, port)
     replays = fit_replays(fit.folder)
-    player = _show_choice(server, replays, {key: signals_at(fit.signals, key) for key in replays})
-    return Viewing(server, player.nodes, player)
+    return _view_motions(server, replays, {key: functools.partial(fit_signals, fit.signals, key) for key in replays})
 
 
 def view_replay(replay: Replay, host: str = LOOPBACK, port: int | None = None) -> Viewing:
@@ -87,26 +89,14 @@ def view_replay(replay: Replay, host: str = LOOPBACK, port: int | None = None) -
     return Viewing(server, player.nodes, player)
 
 
-Signals = tuple[np.ndarray, Sequence[str], Mapping[str, np.ndarray]]
-"""Time [s], names of the channels, and values by curve."""
-
-
 def prepare_server(title: str, host: str, port: int | None) -> Any:
     """A server with the panel of controls at the side."""
     server = open_server(host, port)
-    server.gui.configure_theme(
-        control_width="large", show_logo=False, show_share_button=False, brand_color=(0, 114, 178)
-    )
+    server.gui.configure_theme(control_width="large", show_logo=False, show_share_button=False, brand_color=BRAND_COLOR)
     server.gui.main_panel.dock_right()
     server.gui.main_panel.set_width(PANEL_WIDTH)
     server.gui.set_panel_label(f"truesim: {title}")
     return server
-
-
-def signals_at(signals: Mapping[str, np.ndarray], key: str) -> Signals:
-    """Signals of one log of a fit."""
-    rows = [str(row) for row in signals["rows"]]
-    return signals[f"{key}/time"], rows, {name: signals[f"{key}/{name}"] for name in ("measured", "fitted", "start")}
 
 
 def add_joint_sliders(server: Any, model: Model, nodes: Any) -> list[Any]:
@@ -137,22 +127,9 @@ def add_joint_sliders(server: Any, model: Model, nodes: Any) -> list[Any]:
     return sliders
 
 
-def _columns(log: Log) -> Signals:
-    names = [name for name in log.columns if np.isfinite(log.columns[name]).any()]
-    return log.time, names, {"measured": np.stack([log.columns[name] for name in names], axis=1)}
-
-
-def _show_choice(server: Any, replays: Mapping[str, Replay], signals: Mapping[str, Signals]) -> Player:
-    """Player and chart, with a choice of the log."""
-    first = next(iter(replays))
-    choice = server.gui.add_dropdown("Log", tuple(replays), initial_value=first, visible=len(replays) > 1)
-    chart: SignalChart | None = None
-    player = Player(server, replays[first], lambda now: chart.mark(now) if chart is not None else None)
-    chart = SignalChart(server, *signals[first])
-
-    @choice.on_update
-    def _(_: Any) -> None:
-        player.show(replays[choice.value])
-        chart.show(*signals[choice.value])
-
-    return player
+def _view_motions(server: Any, replays: Mapping[str, Replay], signals: Mapping[str, Callable[[], Signals]]) -> Viewing:
+    """Replays with their signals."""
+    panel = ReplayPanel(server)
+    panel.show(replays, signals)
+    assert panel.player is not None, "a replay is shown"
+    return Viewing(server, panel.player.nodes, panel.player)

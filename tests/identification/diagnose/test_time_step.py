@@ -1,5 +1,7 @@
 """Estimates that depend on the time step are found without a second fit, and named."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from truesim.files.robots import loads
 from truesim.identification import identify
 from truesim.identification.diagnose.messages import explain
 from truesim.identification.diagnose.status import Code, Diagnostic, Status
-from truesim.identification.diagnose.time_step import half_step_shift
+from truesim.identification.diagnose.time_step import half_step_shift, halved, simulate_halved
 
 MORE = (*FREE, "joints/*.armature")
 
@@ -40,6 +42,26 @@ def test_the_predicted_change_is_that_of_a_fit_with_half_the_step(coarse):
     print(before, after, predicted, std)
     assert np.abs((after - before) / std).max() > 3  # the step matters
     np.testing.assert_array_less(np.abs(predicted - after), 0.25 * np.abs(after - before) + 0.5 * std)
+
+
+def test_a_fit_compiles_one_kernel(coarse):
+    """Predictions and the shorter step take the values of the kernel of derivatives."""
+    kernels = coarse.problem.kernels
+    assert "derivatives" in vars(kernels)
+    assert not {"values", "by_values"} & set(vars(kernels))
+    arguments = coarse.problem.arguments(coarse.solution.theta, coarse.problem.initial_nodes())
+    fresh = dataclasses.replace(kernels)
+    for one, other in zip(kernels.predict(*arguments), fresh.predict(*arguments), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+    assert "values" in vars(fresh)
+
+
+def test_intervals_in_two_halves_are_the_shorter_step(coarse):
+    """A simulation of half intervals by the kernel of the fit equals one that is compiled for half the step."""
+    theta, nodes = coarse.solution.theta, coarse.solution.at.nodes
+    found, expected = simulate_halved(coarse.problem, theta, nodes), halved(coarse.problem).simulate(theta, nodes)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
 
 
 def test_estimates_that_move_are_named(coarse):

@@ -65,14 +65,14 @@ def test_derivatives_against_differences(model):
     assert simulated.residual.shape[:2] == (problem.layout.size, 10)
     for k in range(len(theta)):
         step = 1e-6 * np.eye(len(theta))[k]
-        ends = [problem.kernels.values(*problem._arguments(theta + s * step, nodes)) for s in (1, -1)]
+        ends = [problem.kernels.values(*problem.arguments(theta + s * step, nodes)) for s in (1, -1)]
         expected = (ends[0].residual - ends[1].residual) / 2e-6
         assert np.abs(expected).max() > 1e-6
         np.testing.assert_allclose(found.residual[..., k], expected, atol=1e-9 + 1e-6 * np.abs(expected).max())
     for k, name in enumerate(("q", "q", "v", "v")):
         step = 1e-6 * np.eye(2)[k % 2]
         at = [dataclasses.replace(nodes, **{name: getattr(nodes, name) + s * step}) for s in (1, -1)]
-        ends = [problem.kernels.values(*problem._arguments(theta, x)) for x in at]
+        ends = [problem.kernels.values(*problem.arguments(theta, x)) for x in at]
         expected = (ends[0].v - ends[1].v) / 2e-6
         column = found.state[:, 2:, len(theta) + k]
         np.testing.assert_allclose(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from truesim.core.errors import NameUnknownError, TruesimError
-from truesim.policies.adaptation import SEARCHES, AdaptOptions, bayrn, fit_gaussian_process, search_parameters
+from truesim.policies.adaptation import SEARCHES, AdaptOptions, adapt, bayrn, fit_gaussian_process, search_parameters
 
 GOAL = np.array([0.7, 2.5])
 LOW, HIGH = np.array([0.0, -1.0]), np.array([1.0, 3.0])
@@ -87,3 +87,37 @@ def test_bayrn_finds_the_best_randomization():
     found = bayrn(noisy(0, 0.1), LOW, HIGH, iterations=15)
     assert len(found.returns) == 15
     assert value(found.parameters) > 8.0
+
+
+class OfOneNumber:
+    """A policy that takes one number."""
+
+    low, high, nominal = np.zeros(1), np.ones(1), np.full(1, 0.5)
+
+    def conditioned(self, condition):
+        """The number itself."""
+        return condition
+
+
+@pytest.mark.parametrize(
+    ("policy", "real", "sentence"),
+    [
+        (object(), lambda fixed: 0.0, "train_universal or train_encoded"),
+        (OfOneNumber(), "R1", "'R1'; give an environment"),
+        (OfOneNumber(), OfOneNumber, "the class OfOneNumber"),
+        (OfOneNumber(), lambda fixed: None, "returned None"),
+        (OfOneNumber(), lambda fixed: np.nan, "a finite number"),
+    ],
+)
+def test_what_is_no_policy_or_no_robot_is_named(policy, real, sentence):
+    """One sentence says what to give instead."""
+    with pytest.raises(TruesimError, match=sentence):
+        adapt(policy, real, episodes=5)
+
+
+def test_starts_of_another_size_are_refused():
+    """Neither is broadcast silently."""
+    with pytest.raises(TruesimError, match=r"shape \(2,\); this policy takes a vector of shape \(1,\)"):
+        adapt(OfOneNumber(), lambda fixed: 0.0, episodes=5, start=np.zeros(2))
+    with pytest.raises(TruesimError, match="every parameter"):
+        search_parameters(value, START, np.zeros(3), np.ones(3))

@@ -15,6 +15,7 @@ from truesim.policies.adaptation import (
     ConditionedTraining,
     ParameterCoordinates,
     adapt,
+    learn,
     tell_parameters,
     train_encoded,
     train_universal,
@@ -157,3 +158,19 @@ def test_adapt_searches_the_condition(universal):
 def test_normalizing_learners_are_refused():
     with pytest.raises(TruesimError, match="normalize=False"):
         ConditionedTraining(PpoOptions())
+
+
+@pytest.mark.slow
+def test_learning_continues_on_another_task(task):
+    """Training from a state begins with its policy, with a budget of its own, on a task that randomizes less."""
+    training = dataclasses.replace(TINY, learner=dataclasses.replace(TINY.learner, critic_sees_parameters=False))
+    first = learn(task, training)
+    narrow = dataclasses.replace(task, randomization=Randomization({MASS: uniform(0.1, 0.2)}))
+    other_seed = dataclasses.replace(training, steps=128, seed=1)
+    after, anew = learn(narrow, other_seed, start=first), learn(narrow, other_seed)
+    assert int(after.steps) == 128
+    moved, other = (
+        max(float(np.abs(a - b).max()) for a, b in zip(*map(jax.tree.leaves, (x.weights, first.weights)), strict=True))
+        for x in (after, anew)
+    )
+    assert 0.0 < moved < 0.05 < other

@@ -115,3 +115,5 @@ def test_the_runner_acts_as_the_loop_does(task):
         runner.reset()
         actions = [runner.act(x[:, :5]) for x in observations[:3]]
         np.testing.assert_allclose(actions[-1], np.asarray(after.action), atol=1e-6)
+    with pytest.raises(TruesimError, match="vectors of 5 numbers"):
+        runner.act(observations[0][:, :4])

@@ -1,15 +1,33 @@
 """Lock of a folder: one run at a time writes into it."""
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from truesim.core.errors import TruesimError
 
-try:
+if sys.platform == "win32":
+    import msvcrt
+
+    def _acquire(descriptor: int) -> bool:
+        """Lock an open file; False if another process holds the lock."""
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+else:
     import fcntl
-except ImportError:  # Windows: without locks of files
-    fcntl = None  # type: ignore[assignment]
+
+    def _acquire(descriptor: int) -> bool:
+        """Lock an open file; False if another process holds the lock."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
 
 LOCK_FILE = ".lock"
 
@@ -27,23 +45,18 @@ def lock_folder(folder: Path) -> Iterator[None]:
     missing = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / LOCK_FILE
-    with path.open("a") as file:
-        if not _acquire(file.fileno()):
-            raise TruesimError(f"Another run writes into {folder}; wait for it, or give another folder.")
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-            if missing and folder.is_dir() and not any(folder.iterdir()):
-                folder.rmdir()
-
-
-def _acquire(descriptor: int) -> bool:
-    """Lock an open file; True where there are no locks of files."""
-    if fcntl is None:
-        return True
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+        with path.open("a") as file:
+            if not _acquire(file.fileno()):
+                raise TruesimError(f"Another run writes into {folder}; wait for it, or give another folder.")
+            try:
+                yield
+            finally:
+                if sys.platform != "win32":
+                    path.unlink(missing_ok=True)  # while it is held, so that no other run can hold a deleted file
+    finally:
+        if sys.platform == "win32":
+            with contextlib.suppress(OSError):  # an open file cannot be deleted there: another run has it
+                path.unlink(missing_ok=True)
+        if missing and folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()

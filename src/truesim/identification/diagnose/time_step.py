@@ -7,6 +7,7 @@ with those residuals, and the derivatives at hand, is the change of the estimate
 
 import dataclasses
 
+import jax
 import numpy as np
 
 from truesim.core.timing import part
@@ -15,6 +16,8 @@ from truesim.identification.diagnose.estimates import Estimate
 from truesim.identification.diagnose.options import DiagnoseOptions
 from truesim.identification.diagnose.status import Code, Diagnostic
 from truesim.identification.problem.problem import Problem
+from truesim.identification.problem.segments import Nodes
+from truesim.identification.problem.shooting import SimulatedSegment
 from truesim.identification.solve.levenberg_marquardt import eliminate_states
 from truesim.identification.solve.normal_equations import normal_equations
 from truesim.identification.solve.solution import Solution
@@ -59,7 +62,7 @@ def time_step_diagnostics(
 def half_step_shift(solution: Solution) -> Float[np.ndarray, " size"]:
     """Change of the coordinates if the same logs were fitted with half the time step."""
     problem, at, windows = solution.problem, solution.at, solution.windows
-    finer = dataclasses.replace(at, simulated=_halved(problem).simulate(at.theta, at.nodes))
+    finer = dataclasses.replace(at, simulated=simulate_halved(problem, at.theta, at.nodes))
     here, there = (eliminate_states(normal_equations(problem, each, solution.weights, windows)) for each in (at, finer))
     size = problem.solved.size
     low, high = problem.solved.bounds
@@ -68,7 +71,22 @@ def half_step_shift(solution: Solution) -> Float[np.ndarray, " size"]:
     return minimize_in_box(H, there.gradient - here.gradient, low - theta, high - theta)
 
 
-def _halved(problem: Problem) -> Problem:
+def simulate_halved(problem: Problem, theta: Float[np.ndarray, " size"], nodes: Nodes) -> SimulatedSegment:
+    """Segments with half the time step, by the kernel of the fit: each interval as two of half its duration."""
+    if problem.simulator.history:
+        return halved(problem).simulate(theta, nodes)
+    own, known, segment, *weights = problem.arguments(theta, nodes)
+    twice = jax.tree.map(lambda x: np.repeat(x, 2, axis=1), segment.intervals)
+    twice = twice._replace(duration=twice.duration / 2)
+    count = segment.intervals.duration.shape[1]
+    halves = [jax.tree.map(lambda x, k=k: x[:, k * count : (k + 1) * count], twice) for k in range(2)]
+    before = problem.kernels.predict(own, known, segment._replace(intervals=halves[0]), *weights)
+    middle = segment._replace(q=before.q, v=before.v, memory=before.memory, intervals=halves[1])
+    after = problem.kernels.predict(own, known, middle, *weights)
+    return after._replace(residual=np.concatenate([before.residual, after.residual], axis=1)[:, ::2])
+
+
+def halved(problem: Problem) -> Problem:
     """The problem with half the time step, and room for twice as many past commands."""
     step = float(np.median(problem.layout.intervals.duration)) / problem.substeps
     simulator = dataclasses.replace(

@@ -52,7 +52,7 @@ class TrialProblem(Problem):
     def simulate(self, theta: Float[np.ndarray, " size"], nodes: Nodes) -> SimulatedSegment:
         """Simulate all segments."""
         assert self.wide is not None, "a trial belongs to a wider problem"
-        own, *rest = self._arguments(theta, nodes)
+        own, *rest = self.arguments(theta, nodes)
         every = np.tile(self.wide.start, (len(own), 1))
         every[:, self.members] = own
         return self.wide.kernels.values(every, *rest)

@@ -27,6 +27,9 @@ MAX_NATIVE_WEIGHTS = 1000
 """Network weights beyond which XLA compiles the kernels. Larger uses native kernels for larger networks."""
 XLA_BATCH_SIZE = 128
 """Segments that an XLA kernel simulates at once. Larger wastes more work on padding."""
+MAX_BATCH_WITH_DERIVATIVES = 1000
+"""Segments beyond which predictions have a kernel of their own. Larger wastes more time on derivatives that nobody
+reads; smaller compiles a second kernel for less."""
 SEGMENT_ARGUMENTS = 3
 """Leading arguments that differ between segments: values of parameters, known values, the segment."""
 _SCALAR = np.zeros(())
@@ -111,6 +114,13 @@ class SegmentKernels:
             return simulated, Sensitivity(*(self.map.chain(theta, np.asarray(x)) for x in found))
 
         return TimedKernel(run, kernel.seconds)
+
+    def predict(self, theta: np.ndarray, known: np.ndarray, segment: Segment, *weights: np.ndarray) -> SimulatedSegment:
+        """Segments without derivatives, by the kernel of derivatives if that is compiled and there are few segments."""
+        compiled = "derivatives" in vars(self) and not self.by_routines
+        if compiled and len(segment.q) <= MAX_BATCH_WITH_DERIVATIVES:
+            return self.derivatives(theta, known, segment, *weights)[0]
+        return self.values(theta, known, segment, *weights)
 
     @functools.cached_property
     def pullback(self) -> TimedKernel:

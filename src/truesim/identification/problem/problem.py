@@ -187,11 +187,11 @@ class Problem:
 
     def simulate(self, theta: Float[np.ndarray, " size"], nodes: Nodes) -> SimulatedSegment:
         """Simulate all segments."""
-        return self.kernels.values(*self._arguments(theta, nodes))
+        return self.kernels.values(*self.arguments(theta, nodes))
 
     def differentiate(self, theta: Float[np.ndarray, " size"], nodes: Nodes) -> tuple[SimulatedSegment, Sensitivity]:
         """Simulate all segments with derivatives; columns are the log's solved parameters, then the initial state."""
-        return self.kernel(*self._arguments(theta, nodes))
+        return self.kernel(*self.arguments(theta, nodes))
 
     def gradient(
         self,
@@ -210,7 +210,7 @@ class Problem:
             state: Weight of each end state, in its tangent space.
             used: Segments that are included.
         """
-        own, known, segment, *weights = self._arguments(theta, nodes)
+        own, known, segment, *weights = self.arguments(theta, nodes)
         *arguments, r, x = jax.tree.map(lambda x: x[used], (own, known, segment, residual, state))
         found: Pullback = self.kernels.pullback(*arguments, *(weights or [np.zeros(0)]), r, x)
         gradient = np.zeros(len(theta))
@@ -245,7 +245,7 @@ class Problem:
 
     def predict(self, theta: Float[np.ndarray, " size"], log: int, segment: Segment) -> SimulatedSegment:
         """Simulate segments of a log."""
-        return self.kernels.values(*self._of_log(theta, log, segment))
+        return self.kernels.predict(*self._of_log(theta, log, segment))
 
     def predict_with_derivatives(
         self, theta: Float[np.ndarray, " size"], log: int, segment: Segment
@@ -306,7 +306,8 @@ class Problem:
             model = write(model, target, inputs[k])
         return eqx.tree_at(lambda s: s.model, simulator, model)
 
-    def _arguments(self, theta: np.ndarray, nodes: Nodes) -> tuple[Any, ...]:
+    def arguments(self, theta: np.ndarray, nodes: Nodes) -> tuple[Any, ...]:
+        """Arguments of the kernels for all segments."""
         layout = self.layout
         memory = self._memory(nodes.memory, len(nodes.q))
         segment = Segment(nodes.q, nodes.v, layout.commands, layout.stamps, layout.intervals, memory)
@@ -337,5 +338,5 @@ class Problem:
     @functools.cached_property
     def _example(self) -> tuple[Any, ...]:
         """Arguments of a kernel for one segment."""
-        own, known, segment, *weights = self._arguments(self.parameters.start, self.initial_nodes())
+        own, known, segment, *weights = self.arguments(self.parameters.start, self.initial_nodes())
         return *jax.tree.map(lambda x: x[0], (own, known, segment)), *weights

@@ -73,7 +73,7 @@ def listing(closed: jex.ClosedJaxpr, target: CpuTarget) -> Listing:
                 if (source := _source(g, x)) is not None
             ],
         )
-        tiling = Tiling(lanes, layout.size, _group(layout.size), target.is_x86)
+        tiling = Tiling(lanes, layout.size, _group(layout.size), target.is_x86, target.is_windows)
         around = driver(buffers, body, tiling)
         operations = sum(map(len, plan.order.values()))
         return Listing(module.text() + around, operations, layout.size)

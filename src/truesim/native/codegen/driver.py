@@ -52,6 +52,7 @@ class Tiling:
     workspace: int
     group: int
     is_x86: bool
+    is_windows: bool = False
 
 
 def driver(buffers: KernelBuffers, body: list[str], tiling: Tiling) -> str:
@@ -66,16 +67,38 @@ def driver(buffers: KernelBuffers, body: list[str], tiling: Tiling) -> str:
             _ENTRY.format(
                 call=_CALL, lanes=tiling.lanes, rest=tiling.lanes - 1, group=tiling.group, turns=_TURNS_PER_THREAD
             ),
-            _DECLARATIONS,
+            _WINDOWS_FUNCTIONS if tiling.is_windows else _POSIX_FUNCTIONS,
+            _INTRINSICS,
         ]
     )
 
 
-_DECLARATIONS = """
+_POSIX_FUNCTIONS = """
 declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_join(i64, ptr)
+"""
+_WINDOWS_FUNCTIONS = """
+declare ptr @_aligned_malloc(i64, i64)
+declare void @_aligned_free(ptr)
+define internal ptr @aligned_alloc(i64 %alignment, i64 %size) {
+  %p = call ptr @_aligned_malloc(i64 %size, i64 %alignment)
+  ret ptr %p
+}
+define internal void @free(ptr %p) {
+  call void @_aligned_free(ptr %p)
+  ret void
+}
+define internal i32 @pthread_create(ptr %handle, ptr %options, ptr %work, ptr %argument) {
+  ret i32 1
+}
+define internal i32 @pthread_join(i64 %handle, ptr %result) {
+  ret i32 0
+}
+"""
+"""Windows has no POSIX threads: starting one fails, and the calling thread does all the work."""
+_INTRINSICS = """
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.x86.sse.stmxcsr(ptr)
 declare void @llvm.x86.sse.ldmxcsr(ptr)

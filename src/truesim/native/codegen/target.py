@@ -27,6 +27,11 @@ class CpuTarget:
         return self.triple.startswith("x86_64")
 
     @property
+    def is_windows(self) -> bool:
+        """True on Windows."""
+        return "windows" in self.triple
+
+    @property
     def vector_bytes(self) -> int:
         """Width of a vector register [bytes]."""
         return 64 if self.has("avx512f") else 32 if self.has("avx2") else 16

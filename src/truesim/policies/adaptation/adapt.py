@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from truesim.core.errors import TruesimError
 from truesim.core.typing import Float
 from truesim.policies.adaptation.parameter_search import Adapted, AdaptOptions, search_parameters
 
@@ -95,8 +96,33 @@ def adapt(
         start: Vector to start from, such as that of identified parameters; that of the nominal robot by default.
         options: Further choices; method and episodes above take precedence.
     """
+    _check_arguments(policy, real)
     options = dataclasses.replace(options or AdaptOptions(), method=method, episodes=episodes)
-    start = policy.nominal if start is None else np.clip(start, policy.low, policy.high)
+    start = policy.nominal if start is None else _within(policy, start)
     episode = real if callable(real) else lambda fixed: play_real(real, fixed)
     found = search_parameters(lambda c: episode(policy.conditioned(c)), start, policy.low, policy.high, options)
     return AdaptedPolicy(policy.conditioned(found.parameters), found)
+
+
+def _check_arguments(policy: Any, real: Any) -> None:
+    """Refuse policies that take no vector, and what is no robot."""
+    missing = [name for name in ("low", "high", "nominal", "conditioned") if not hasattr(policy, name)]
+    if missing:
+        raise TruesimError(
+            f"A {type(policy).__name__} has no vector to search (no {missing[0]!r}); train one that takes a vector "
+            "with train_universal or train_encoded, or search parameters of your own with search_parameters."
+        )
+    if isinstance(real, type) or not (callable(real) or (hasattr(real, "reset") and hasattr(real, "step"))):
+        what = f"the class {real.__name__}" if isinstance(real, type) else repr(real)
+        raise TruesimError(
+            f"The real system is {what}; give an environment with reset and step, such as RealEnv(...) or "
+            "make_stand_in(task, 'R1'), or a function that plays one episode of a policy and returns its return."
+        )
+
+
+def _within(policy: SearchablePolicy, start: Any) -> Float[np.ndarray, " size"]:
+    """A start, clipped to the box of a policy."""
+    low, start = np.asarray(policy.low, float), np.asarray(start, float)
+    if start.shape != low.shape:
+        raise TruesimError(f"The start has shape {start.shape}; this policy takes a vector of shape {low.shape}.")
+    return np.clip(start, low, policy.high)

@@ -24,6 +24,7 @@ from truesim.policies.adaptation.encoder_network import EncoderNetwork
 from truesim.policies.environment import Environment
 from truesim.policies.learners.ppo import Ppo, PpoOptions, PpoState
 from truesim.policies.networks import Layers, MeanNetwork, Normalizer, apply_layers
+from truesim.policies.physics import physics_of
 from truesim.policies.policy import TrainedPolicy, describe
 from truesim.policies.task import PolicyTask
 from truesim.policies.training import Evaluation
@@ -32,6 +33,8 @@ LATENT_MARGIN = 0.1
 """Part of the range of latents by which their box is larger on each side."""
 ENCODED_SAMPLES = 2000
 """Random parameters from which the range of latents is measured."""
+LEARNED = ("weights", "average", "optimizer", "learning_rate", "normalizer", "critic_normalizer")
+"""Fields of a state of PPO that do not belong to its episodes."""
 CONDITIONED_LEARNER = PpoOptions(activation="tanh", normalize=False, entropy=0.01)
 """Options of PPO for conditioned policies."""
 
@@ -149,7 +152,12 @@ def train_encoded(
 def train_robust(task: PolicyTask, training: ConditionedTraining | None = None) -> TrainedPolicy:
     """Policy that is told nothing, by the same learner and budget: uniform randomization, the usual reference."""
     training = training or ConditionedTraining()
-    layers = jax.tree.map(np.asarray, learn(task, training).weights["actor"])
+    return robust_policy(task, training, learn(task, training))
+
+
+def robust_policy(task: PolicyTask, training: ConditionedTraining, state: PpoState) -> TrainedPolicy:
+    """Policy of a state of `learn`, for a task in which nothing is told."""
+    layers = jax.tree.map(np.asarray, state.weights["actor"])
     return _plain_policy(task, training.learner.activation, layers, {"steps": training.steps, "seed": training.seed})
 
 
@@ -164,6 +172,7 @@ def learn(
     training: ConditionedTraining,
     network: MeanNetwork | None = None,
     callback: Callable[[int, float], None] | None = None,
+    start: PpoState | None = None,
 ) -> PpoState:
     """State of PPO with the best evaluated return in simulation.
 
@@ -172,11 +181,16 @@ def learn(
         training: Budget and learner.
         network: Mean action; a perceptron by default.
         callback: Called with the control steps so far and the return of each evaluation.
+        start: Continue what was learned here, on a task with the same observations; the budget counts from there. With
+            `critic_sees_parameters=False` the tasks may randomize different parameters.
     """
     with float32():
-        ppo = Ppo(Environment(task, training.learner.episodes), training.learner, network)
+        count = training.learner.episodes
+        ppo = Ppo(Environment(task, count, physics=physics_of(task, count)), training.learner, network)
         evaluate = Evaluation(task, training.evaluated, ppo)
         state = ppo.start(training.seed)
+        if start is not None:
+            state = state._replace(**{name: getattr(start, name) for name in LEARNED})
         best, value, iteration = state, -np.inf, 0
         while int(state.steps) < training.steps:
             state, metrics = ppo.iterate(state)

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from truesim.core.errors import TruesimError, unknown_name
+from truesim.core.ray_pool import map_workers
 from truesim.core.typing import Float
 from truesim.policies.adaptation.adapt import adapt
 from truesim.policies.adaptation.conditioned_policy import (
@@ -99,24 +100,56 @@ class PolicyShelf:
         """Begin with none."""
         self.task, self.options = task, options
         self._policies: dict[str, ConditionedPolicy] = {}
+        self._online: dict[str, OnlinePolicy] = {}
+
+    def prepare(self, methods: Sequence[str], workers: str = "1") -> None:
+        """Train everything that some methods need; the result is the same wherever it is trained.
+
+        Args:
+            methods: Names of methods.
+            workers: `1` for this process, `ray` or the address of a cluster for one policy on each processor there.
+        """
+        wanted: dict[str, bool] = {}
+        for method in (ADAPTATION_METHODS[name] for name in find_methods(methods)):
+            wanted[method.condition] = wanted.get(method.condition, False) or method.search is None
+        trained = map_workers(_train_both, list(wanted.items()), shared=(self.task, self.options), workers=workers)
+        for condition, (policy, online) in zip(wanted, trained, strict=True):
+            self._policies[condition] = policy
+            if online is not None:
+                self._online[condition] = online
 
     def policy(self, condition: str) -> ConditionedPolicy:
         """Policy by what it is conditioned on."""
         if condition not in self._policies:
-            self._policies[condition] = self._trained(condition)
+            self._policies[condition] = _train_policy(self.task, self.options, condition)
         return self._policies[condition]
-
-    def _trained(self, condition: str) -> ConditionedPolicy:
-        o = self.options
-        if condition == "universal":
-            return train_universal(self.task, o.training)
-        return train_encoded(self.task, o.latent, o.bottleneck if condition == "latent" else 0.0, o.training)
 
     def online(self, condition: str) -> OnlinePolicy:
         """Policy with an estimator: UP-OSI of told parameters, RMA of latents."""
-        if condition == "universal":
-            return train_osi(self.policy(condition), self.options.osi)
-        return train_rma(self.policy(condition), self.options.rma)
+        if condition not in self._online:
+            self._online[condition] = _train_estimator(self.policy(condition), self.options)
+        return self._online[condition]
+
+
+def _train_policy(task: PolicyTask, options: LeaderboardOptions, condition: str) -> ConditionedPolicy:
+    if condition == "universal":
+        return train_universal(task, options.training)
+    bottleneck = options.bottleneck if condition == "latent" else 0.0
+    return train_encoded(task, options.latent, bottleneck, options.training)
+
+
+def _train_estimator(policy: ConditionedPolicy, options: LeaderboardOptions) -> OnlinePolicy:
+    if policy.network is None:
+        return train_osi(policy, options.osi)
+    return train_rma(policy, options.rma)
+
+
+def _train_both(
+    shared: tuple[PolicyTask, LeaderboardOptions], wanted: tuple[str, bool]
+) -> tuple[ConditionedPolicy, OnlinePolicy | None]:
+    """A policy, and its estimator if that is wanted."""
+    policy = _train_policy(*shared, wanted[0])
+    return policy, _train_estimator(policy, shared[1]) if wanted[1] else None
 
 
 def find_methods(names: Sequence[str]) -> list[str]:

@@ -13,12 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from truesim.core import libraries
+from truesim.core.errors import TruesimError
 from truesim.core.precision import float32
 from truesim.core.typing import Array, Float
 from truesim.policies.adaptation.conditioned_policy import ConditionedPolicy
 from truesim.policies.adaptation.history import empty_history, forget, remember
 from truesim.policies.environment import Environment
 from truesim.policies.episodes import Episode, StepOutcome
+from truesim.policies.physics import physics_of
 
 
 class HistoryNetwork(Protocol):
@@ -86,6 +88,11 @@ class OnlineRunner:
 
     def act(self, observation: Any) -> np.ndarray:
         """Actions for observations of the batch, shape (batch, observations)."""
+        own = len(self._online.policy.layers[0][0]) - self._online.policy.size
+        if np.shape(observation)[-1:] != (own,):
+            raise TruesimError(
+                f"The observation has shape {np.shape(observation)}; this policy takes vectors of {own} numbers."
+            )
         with float32():
             x = jnp.atleast_2d(jnp.asarray(observation, jnp.float32))
             if self._memory is None:
@@ -115,8 +122,11 @@ class OnlineLoop:
             action_noise: Standard deviation of noise that is added to actions.
         """
         self.policy, self.network, self.noise = policy, network, action_noise
-        self.environment = Environment(policy.told_task, batch)
-        self._play = jax.jit(self._scan, static_argnames=("steps", "truth"))
+        with float32():
+            task = policy.told_task
+            self.environment = Environment(task, batch, physics=physics_of(task, batch))
+        self._play = self.environment.compiled_play(self._scan, static_argnames=("steps", "truth"))
+        self._chosen = jax.jit(self._choose, static_argnames=("truth",))
 
     @property
     def width(self) -> int:
@@ -150,18 +160,26 @@ class OnlineLoop:
 
     def _scan(self, weights: Any, state: LoopState, key: Array, *, steps: int, truth: bool) -> Any:
         def one(now: LoopState, step_key: Array) -> tuple[LoopState, LoopStep]:
-            x, told = jnp.split(now.outcome.observation, [now.outcome.observation.shape[-1] - self._told], axis=-1)
-            history = remember(now.history, x, now.action)
-            target, estimate = self.policy.condition(told), self.network.apply(weights, history)
-            mean = self.policy.act(x, target if truth else estimate)
-            limit = self.policy.task.action_map.limit
-            action = jnp.clip(mean + self.noise * jax.random.normal(step_key, mean.shape), -limit, limit)
+            seen = now.outcome.observation, now.history, now.action
+            history, target, estimate, action = self._chosen(weights, *seen, step_key, truth=truth)
             episodes, outcome = self.environment.step(now.episodes, action)
             ended = outcome.terminated | outcome.truncated
             after = LoopState(episodes, outcome, *forget(history, action, ended))
             return after, LoopStep(history, target, estimate, outcome.reward, ended)
 
-        return jax.lax.scan(one, state, jax.random.split(key, steps))
+        return self.environment.scan(one, state, jax.random.split(key, steps))
+
+    def _choose(
+        self, weights: Any, observation: Array, history: Array, action: Array, key: Array, *, truth: bool
+    ) -> Any:
+        """History, true condition, its estimate, and the action."""
+        x, told = jnp.split(observation, [observation.shape[-1] - self._told], axis=-1)
+        history = remember(history, x, action)
+        target, estimate = self.policy.condition(told), self.network.apply(weights, history)
+        mean = self.policy.act(x, target if truth else estimate)
+        limit = self.policy.task.action_map.limit
+        action = jnp.clip(mean + self.noise * jax.random.normal(key, mean.shape), -limit, limit)
+        return history, target, estimate, action
 
     def returns(self, weights: Any, seed: int, *, truth: bool = False) -> Float[np.ndarray, " batch"]:
         """Return of one episode each, from the same initial states and parameters for equal seeds."""

@@ -82,7 +82,7 @@ class _Bench:
         return self.options.episodes - len(self.played)
 
     def run(self, parameters: np.ndarray, role: str) -> float:
-        value = float(self.play(parameters))
+        value = _return_of(self.play(parameters))
         self.played.append(PlayedEpisode(parameters, value, role))
         self.incumbents.append(self.incumbent)
         return value
@@ -99,6 +99,17 @@ class _Bench:
         if np.mean(values) > self.value:
             self.incumbent, self.value = parameters, float(np.mean(values))
             self.incumbents[-1] = parameters
+
+
+def _return_of(played: Any) -> float:
+    """Return of an episode as a number."""
+    try:
+        value = float(played)
+    except (TypeError, ValueError):
+        value = np.nan
+    if not np.isfinite(value):
+        raise TruesimError(f"An episode returned {played!r}; a search needs its return, a finite number.")
+    return value
 
 
 def search_parameters(
@@ -119,6 +130,11 @@ def search_parameters(
     """
     options = options or AdaptOptions()
     start, low, high = (np.atleast_1d(np.asarray(x, float)) for x in (start, low, high))
+    if not start.shape == low.shape == high.shape:
+        raise TruesimError(
+            f"Start, low and high have shapes {start.shape}, {low.shape} and {high.shape}; each needs one number for "
+            "every parameter."
+        )
     width = high - low
     if not np.all(width > 0):
         raise TruesimError(f"The range of parameter {int(np.argmin(width))} is empty.")

@@ -16,6 +16,7 @@ from truesim.core.typing import Array, Float
 from truesim.policies.adaptation.online import OnlinePolicy
 from truesim.policies.environment import Environment
 from truesim.policies.networks import apply_layers
+from truesim.policies.physics import physics_of
 from truesim.policies.policy import TrainedPolicy
 from truesim.policies.randomization import Randomization
 from truesim.policies.task import Instant, PolicyTask
@@ -72,9 +73,10 @@ class TaskBench:
         self.task, self.seed, self.evaluated = task, seed, evaluated
         self.played = 0
         """Episodes that counted so far."""
-        self._one, self._many = Environment(task, 1), Environment(task, evaluated)
-        self._single = jax.jit(lambda layers, start: _total(self._one, layers, start))
-        self._batch = jax.jit(lambda layers, start: _total(self._many, layers, start))
+        with float32():
+            self._one, self._many = (Environment(task, n, physics=physics_of(task, n)) for n in (1, evaluated))
+        self._single = self._one.compiled_play(lambda layers, start: _total(self._one, layers, start))
+        self._batch = self._many.compiled_play(lambda layers, start: _total(self._many, layers, start))
 
     def episode(self, policy: TrainedPolicy) -> float:
         """Return of one episode, which counts."""
@@ -103,15 +105,20 @@ class TaskBench:
         return total
 
 
+@jax.jit
+def _act(layers: Any, observation: Array) -> Array:
+    return apply_layers(layers, observation, "tanh")
+
+
 def _total(environment: Environment, layers: Any, start: tuple[Any, Any]) -> Array:
     """Returns of a perceptron with tanh, over one episode each."""
 
     def one(carry: Any, _: None) -> tuple[Any, None]:
         episodes, outcome, total, alive = carry
-        episodes, outcome = environment.step(episodes, apply_layers(layers, outcome.observation, "tanh"))
+        episodes, outcome = environment.step(episodes, _act(layers, outcome.observation))
         total = total + alive * outcome.reward
         return (episodes, outcome, total, jnp.where(outcome.terminated | outcome.truncated, 0.0, alive)), None
 
     episodes, outcome = start
     carry = (episodes, outcome, jnp.zeros(environment.batch), jnp.ones(environment.batch))
-    return jax.lax.scan(one, carry, None, length=environment.task.steps)[0][2]
+    return environment.scan(one, carry, length=environment.task.steps)[0][2]

@@ -78,7 +78,7 @@ class Ars:
         self.environment, self.options, self.network = environment, options, options.policy_network
         self.horizon = min(options.horizon, environment.task.steps)
         self.steps_per_iteration = options.episodes * self.horizon
-        self._play = jax.jit(self._returns) if environment.is_traceable else self._returns
+        self._play = environment.compiled_play(self._returns)
         self._act = jax.jit(jax.vmap(lambda weights, x: self.network.step(weights, jnp.zeros(0), x)[1]))
 
     def start(self, seed: int) -> ArsState:
@@ -135,13 +135,6 @@ class Ars:
         episodes, outcome = begun
         zero = jnp.zeros(len(outcome.reward))
         carry = (episodes, outcome, zero, zero, zero + 1.0)
-        if self.environment.is_traceable:
-            carry, seen = jax.lax.scan(one, carry, None, length=self.horizon)
-        else:
-            rows = []
-            for _ in range(self.horizon):
-                carry, row = one(carry, None)
-                rows.append(row)
-            seen = jnp.stack(rows)
+        carry, seen = self.environment.scan(one, carry, length=self.horizon)
         episodes, _, total, length, _ = carry
         return episodes, total, length, normalizer.updated(seen.reshape(-1, seen.shape[-1]))

@@ -6,7 +6,6 @@ import gzip
 from pathlib import Path
 
 from truesim.core.errors import TruesimError
-from truesim.identification import fit_folder
 from truesim.scenes.nodes import record_page
 from truesim.scenes.picture import data_address
 from truesim.scenes.replay import Replay, fit_replays, snapshot, snapshots
@@ -46,7 +45,7 @@ class ReplaySection:
 def replay_section(folder: Path) -> ReplaySection | None:
     """Pictures and replay of the first held-out log, else of the first log; None if the folder has no robot."""
     try:
-        replay = _first_replay(folder)
+        replay = next(iter(fit_replays(folder).values()), None)
     except (TruesimError, OSError, KeyError):
         return None
     if replay is None:
@@ -56,12 +55,6 @@ def replay_section(folder: Path) -> ReplaySection | None:
         page = base64.b64encode(gzip.compress(record_page(replay, MAX_REPLAY_FRAMES).encode(), 6, mtime=0)).decode()
         packed = page if len(page) <= MAX_REPLAY_BYTES else ""
     return ReplaySection(replay.name, float(replay.time[replay.largest_difference]), _pictures(replay), packed)
-
-
-def _first_replay(folder: Path) -> Replay | None:
-    logs = fit_folder.logs_in(folder)
-    keys = [f"{part}/{log.name}" for part in ("held_out", "train") for log in logs[part]]
-    return next(iter(fit_replays(folder, keys[:1]).values()), None)
 
 
 def _pictures(replay: Replay) -> tuple[ReplayPicture, ...]:

@@ -18,10 +18,14 @@ const draw = () => {
       box.append(element("h2", chart.title), plot);
       at("charts").append(box);
     }
+    const named = chart.curves.length > 1 && chart.curves.length < 9;
+    const isNarrow = at(id).clientWidth < 480;  // the legend goes below
+    at(id).style.height = named && isNarrow ? `${280 + 20 * chart.curves.length}px` : "";
     const axis = { gridcolor: color("line"), linecolor: color("line"), zeroline: false, automargin: true, exponentformat: "SI" };
     const layout = {
       margin: { l: 56, r: 10, t: 8, b: 40 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-      font: { color: color("ink"), size: 12 }, showlegend: chart.curves.length > 1 && chart.curves.length < 9,
+      font: { color: color("ink"), size: 12 }, showlegend: named,
+      legend: isNarrow ? { orientation: "h", y: -0.25, yanchor: "top" } : {},
       xaxis: { ...axis, title: { text: chart.axis, standoff: 6 } }, yaxis: { ...axis, ...(chart.logarithmic ? { type: "log", tickformat: "~g", dtick: 1 } : { type: "linear", exponentformat: "power" }) },
     };
     const data = chart.curves.map((curve, i) => ({ ...curve, mode: "lines+markers", marker: { size: 4 }, line: { color: color(SHADES[i % 6]) } }));
