@@ -141,13 +141,13 @@ class PieceCost:
         """Cost of each row of parameters."""
         rows = np.resize(xi, (self.samples, xi.shape[1]))
         episodes = self._begun[0]
-        spread = lambda x: np.tile(np.asarray(x, np.float32), (self.samples, 1))  # noqa: E731
+        tiled = lambda x: np.tile(np.asarray(x, np.float32), (self.samples, 1))  # noqa: E731
         parameters = {
             path: np.repeat(rows[:, k], self.pieces).astype(np.float32).reshape(np.shape(episodes.parameters[path]))
             for k, path in enumerate(PRIOR)
         }
-        state = dataclasses.replace(episodes.state, q=spread(pieces.q[:, 0]), v=spread(pieces.v[:, 0]))
-        actions = np.repeat(spread(pieces.before)[:, None], np.shape(episodes.actions)[1], axis=1)
+        state = dataclasses.replace(episodes.state, q=tiled(pieces.q[:, 0]), v=tiled(pieces.v[:, 0]))
+        actions = np.repeat(tiled(pieces.before)[:, None], np.shape(episodes.actions)[1], axis=1)
         episodes = dataclasses.replace(episodes, state=state, actions=actions, parameters=parameters)
         with float32():
             played = np.asarray(self._play(policy.layers, episodes), float)

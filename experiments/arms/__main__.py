@@ -18,7 +18,7 @@ from truesim.files.robots import load
 from truesim.identification.problem.build import prepare_logs
 from truesim.identification.regression.errors import model_torques, torque_errors
 from truesim.identification.regression.signals import band_limited
-from truesim.identification.torque_fit import regress_arm
+from truesim.identification.torque_regression import regress_arm
 
 DRAWN = 1
 """Joint of the picture."""

@@ -17,7 +17,7 @@ from truesim.files.robots import load
 from truesim.identification.problem.build import prepare_logs
 from truesim.identification.regression.errors import torque_errors
 from truesim.identification.regression.signals import JointSamples, band_limited, rest_speeds
-from truesim.identification.torque_fit import regress_arm
+from truesim.identification.torque_regression import regress_arm
 from truesim.physics.model.model import Model
 
 

@@ -32,7 +32,7 @@ from truesim.identification.regression.equations import (
 )
 from truesim.identification.regression.errors import torque_errors
 from truesim.identification.regression.signals import STRIBECK_SPEEDS
-from truesim.identification.torque_fit import regress_arm
+from truesim.identification.torque_regression import regress_arm
 from truesim.physics.dynamics.regressor import base_parameters, inertial_parameters
 from truesim.physics.model import paths
 from truesim.physics.model.model import Model

@@ -15,13 +15,13 @@ TREES = {path: ast.parse(path.read_text()) for path in FILES}
 LINES_PER_FILE, LINES_PER_FUNCTION, ARGUMENTS, NAMES_AT_ROOT = 350, 60, 7, 22
 MORE_ARGUMENTS = {
     "cli/simulate.py:simulate": 15,  # every option of a command is an argument of its function
-    "cli/identify.py:identify": 45,  # the same
+    "cli/identify.py:identify": 46,  # the same
     "cli/inspect.py:inspect": 12,  # the same
     "cli/posterior.py:posterior": 13,  # the same
     "cli/design.py:design": 18,  # the same
     "cli/plan.py:plan": 11,  # the same
-    "cli/train.py:train": 11,  # the same
-    "cli/play.py:play": 9,  # the same
+    "cli/train.py:train": 14,  # the same
+    "cli/play.py:play": 10,  # the same
     "cli/gap.py:gap": 17,  # the same
     "cli/watch.py:watch": 18,  # the same
     "cli/view.py:view": 8,  # the same
@@ -35,7 +35,7 @@ MORE_ARGUMENTS = {
 """Raised limits of arguments."""
 MORE_LINES = {
     "identification/pipeline.py:identify": 124,  # 30 documented options
-    "cli/identify.py:identify": 108,  # the same options, passed on
+    "cli/identify.py:identify": 110,  # the same options, passed on
 }
 """Raised limits of lines."""
 

@@ -54,7 +54,7 @@ def task(robot):
 
 
 def test_facts_of_the_robot(robot):
-    own = read_quadruped(robot, stiffness=40.0, damping=0.5, timestep=0.005)
+    own = read_quadruped(robot, timestep=0.005)
     names = own.simulator.model.geoms.names
     assert [names[g] for g in own.feet] == ["FL", "FR", "RL", "RR"]
     assert own.gait.tolist() == [0.0, 0.5, 0.5, 0.0]
@@ -113,25 +113,74 @@ def test_observations_have_the_documented_sizes(task):
     assert np.isfinite(outcome.privileged).all()
 
 
+def bare(text):
+    """The robot without floor, actuators and keyframe."""
+    without_floor = text.replace('<geom name="floor" type="plane" size="0 0 1"/>', "")
+    return without_floor[: without_floor.index("<actuator>")] + "</mujoco>"
+
+
+def test_a_bare_robot_is_completed(tmp_path):
+    """A floor, a motor for each joint and a posture with bent knees are made up, and the robot stands on its feet."""
+    path = tmp_path / "bare.xml"
+    path.write_text(bare(ROBOT))
+    own = read_quadruped(path, timestep=0.005)
+    assert own.compiled.nu == 12
+    assert own.torque == pytest.approx(0.6 * own.compiled.body_mass.sum() * 9.81 * own.height)
+    leg = own.home[7:].reshape(4, 3)
+    np.testing.assert_allclose(leg, leg[:1].repeat(4, axis=0), atol=1e-3)
+    assert abs(leg[0, 0]) < 1e-3
+    assert leg[0, 1] > 0.3  # knees behind
+    assert own.height == pytest.approx(0.022 + 0.8 * 0.4, abs=1e-3)
+    task = dataclasses.replace(go2_joystick(path), randomization=Randomization(), pushes=None)
+    with float32():
+        environment = Environment(task, 2, physics=MujocoPhysics(task.simulator.model.source.compiled, task.period))
+        episodes, _ = environment.reset(0)
+        for _ in range(50):
+            episodes, _ = environment.step(episodes, np.zeros((2, 12), np.float32))
+    assert int(np.min(episodes.step)) == 50
+    assert np.abs(np.asarray(episodes.state.q)[:, 2] - own.height).max() < 0.1 * own.height
+    assert np.asarray(episodes.memory["contact"]).all()
+
+
+def test_numbers_of_the_task_grow_with_the_robot(robot, tmp_path):
+    """Twice the torque makes servos twice as stiff, and so damped that no joint oscillates in the air."""
+    strong = tmp_path / "strong.xml"
+    strong.write_text(ROBOT.replace("-24 24", "-48 48"))
+    weak, strong = (read_quadruped(path, timestep=0.005) for path in (robot, strong))
+    assert strong.stiffness == 2 * weak.stiffness == 80.0
+    inertia = ((strong.damping[:2] + 1.0) / (2 * 0.7)) ** 2 / 80.0  # of hip and thigh: critical damping, joint included
+    assert (inertia > 0.025).all()
+    assert (inertia < 0.029).all()
+    np.testing.assert_allclose(strong.damping[2::3], 1.0)  # the calf is damped by its joint
+    np.testing.assert_allclose(weak.damping, 0.5)
+
+
 def test_robots_that_do_not_fit_are_refused(tmp_path):
     path = tmp_path / "robot.xml"
     path.write_text(ROBOT.replace('<freejoint name="root"/>', "").replace('qpos="0 0 0.27 1 0 0 0', 'qpos="'))
-    with pytest.raises(TruesimError, match="no free base"):
+    with pytest.raises(TruesimError, match="0 free bases"):
         go2_joystick(path)
-    path.write_text(ROBOT[: ROBOT.index("<keyframe>")] + "</mujoco>")
-    with pytest.raises(TruesimError, match="no keyframe"):
+    path.write_text(bare(ROBOT).replace('range="-2.7 -0.8"', 'range="-0.3 0"'))
+    with pytest.raises(TruesimError, match="cannot be put below its leg: give the file a keyframe"):
         go2_joystick(path)
-    path.write_text(ROBOT.replace(LEG.format(n="RR", x=-0.2, y=-0.05, o=-0.09), "").replace('<motor name="RR', "<!--"))
-    with pytest.raises(TruesimError, match=r"cannot be read by MuJoCo|3 feet"):
+    path.write_text(bare(ROBOT).replace(LEG.format(n="RR", x=-0.2, y=-0.05, o=-0.09), ""))
+    with pytest.raises(TruesimError, match="has 3 legs"):
+        go2_joystick(path)
+    path.write_text("<mujoco><worldbody><body></worldbody></mujoco>")
+    with pytest.raises(TruesimError, match="cannot be read by MuJoCo"):
         go2_joystick(path)
 
 
 def test_menagerie_quadrupeds_are_read():
+    """ANYmal C has no keyframe: its knees bend towards each other, as its shanks do."""
     data = Path(os.environ.get("TRUESIM_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "menagerie"
     if not data.is_dir():
         pytest.skip(f"no robots in {data}")
-    for name in ("unitree_go2", "unitree_go1"):
-        own = read_quadruped(data / name / "scene.xml", stiffness=40.0, damping=0.5, timestep=0.005)
+    for name in ("unitree_go2", "unitree_go1", "anybotics_anymal_c"):
+        own = read_quadruped(data / name / "scene.xml", timestep=0.005)
         assert len(own.joint_q) == 12
         assert sorted(own.gait.tolist()) == [0.0, 0.0, 0.5, 0.5]
         assert own.hips.sum() == 4
+        assert own.stiffness == {"anybotics_anymal_c": 130.0}.get(name, 40.0)
+    knees = own.home[7:].reshape(4, 3)[:, 2]
+    assert (np.sign(knees) == [-1, -1, 1, 1]).all()

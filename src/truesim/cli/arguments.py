@@ -148,6 +148,15 @@ Smoothing = Annotated[
         show_default=False,
     ),
 ]
+Gear = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--gear",
+        help="Joint whose gear gives or has play, for MJCF: 'elbow:stiffness=9000,damping=5,backlash=0.002'.",
+        metavar="JOINT:stiffness=VALUE…",
+        show_default=False,
+    ),
+]
 Servo = Annotated[
     list[str] | None,
     typer.Option(

@@ -59,14 +59,13 @@ def evaluate(
     if engine not in EVALUATION_ENGINES:
         raise unknown_name("engine", engine, EVALUATION_ENGINES)
     robot = lazy.subject.read_subject(fit_or_robot, floating_base)
-    recorded = lazy.log_warnings.read_checked(robot.model, logs, mapping or robot.mapping)
+    model, recorded = lazy.log_warnings.read_held(robot.model, logs, mapping or robot.mapping)
     if engine == "mujoco":
         lazy.replayed.print_replay(fit_or_robot, recorded, as_json)
         return
     options = robot.options_for(recorded, per_log, channel, contact, smoothing)
-    model = robot.model
     if lazy.torques.inapplicable(model, recorded) is None:
-        model = lazy.effort_limits.lift_effort_limits(model, recorded)
+        model = lazy.effort_limits.lift_limits(model, recorded)
     found = lazy.evaluation.evaluate(model, recorded, window=window, options=options)
     torque = lazy.torque_errors.torque_errors(model, recorded, band)
     if as_json:

@@ -7,8 +7,8 @@ MIN_GROUPED = 10
 """Number of options from which on a verb shows them in groups; smaller groups more verbs."""
 PANELS: dict[str, tuple[str, ...]] = {
     "Parameters": (
-        "free", "preset", "tie", "bounds", "prior", "prior_width", "set_", "servo", "actuator_model", "blueprint",
-        "payload", "weighed",
+        "free", "preset", "tie", "bounds", "prior", "prior_width", "set_", "servo", "gear", "actuator_model",
+        "blueprint", "payload", "weighed",
     ),
     "Input": (
         "config", "holdout", "loaded", "validate", "mapping", "per_log", "channel", "fit", "robot", "controls",

@@ -13,6 +13,7 @@ from truesim.cli.arguments import (
     Channel,
     Contact,
     FloatingBase,
+    Gear,
     Holdout,
     Logs,
     Mapping,
@@ -30,7 +31,7 @@ from truesim.cli.arguments import (
 from truesim.cli.config import ConfigFile
 from truesim.cli.console import messages
 from truesim.cli.exit_codes import EXIT_CODES
-from truesim.cli.pairs import actuator_models, numbers, pairs, servo_gains
+from truesim.cli.pairs import actuator_models, gear_values, numbers, pairs, servo_gains
 from truesim.core.errors import TruesimError
 
 
@@ -57,6 +58,7 @@ def identify(
     channel: Channel = None,
     actuator_model: given.ActuatorModel = None,
     servo: Servo = None,
+    gear: Gear = None,
     contact: Contact = None,
     smoothing: Smoothing = None,
     set_: given.Set = None,
@@ -126,6 +128,7 @@ def identify(
             floating_base=floating_base,
             actuator_models=dict(actuator_models(actuator_model)),
             servos=servo_gains(servo),
+            gears=gear_values(gear),
             values=dict(numbers(set_)),
             observer=observer,
         )

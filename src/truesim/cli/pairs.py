@@ -41,15 +41,25 @@ def actuator_models(options: Sequence[str] | None) -> Iterator[tuple[str, str]]:
 
 def servo_gains(options: Sequence[str] | None) -> dict[str, dict[str, float]]:
     """Gains by pattern of each `PATTERN:kp=50,kv=2`."""
+    return _values(options, ("kp", "kv"), "'joints/*:kp=50'")
+
+
+def gear_values(options: Sequence[str] | None) -> dict[str, dict[str, float]]:
+    """Values by joint of each `JOINT:stiffness=9000,backlash=0.002`."""
+    return _values(options, ("stiffness", "damping", "backlash", "armature"), "'elbow:stiffness=9000,backlash=0.002'")
+
+
+def _values(options: Sequence[str] | None, valid: Sequence[str], example: str) -> dict[str, dict[str, float]]:
+    """Named values of each `NAME:value=1,other=2`."""
     out: dict[str, dict[str, float]] = {}
     for text in options or ():
-        pattern, colon, gains = text.rpartition(":")
+        pattern, colon, values = text.rpartition(":")
         if not colon or not pattern:
-            raise TruesimError(f"{text!r} should read PATTERN:kp=VALUE,kv=VALUE, such as 'joints/*:kp=50'.")
-        for gain in gains.split(","):
-            name, value = _split(gain, "kp=VALUE")
-            if name not in ("kp", "kv"):
-                raise TruesimError(f"{name!r} in {text!r} is no gain of a servo; valid are kp and kv.")
+            raise TruesimError(f"{text!r} should read like {example}.")
+        for each in values.split(","):
+            name, value = _split(each, f"{valid[0]}=VALUE")
+            if name not in valid:
+                raise TruesimError(f"{name!r} in {text!r} is unknown; valid are {', '.join(valid)}.")
             out.setdefault(pattern, {})[name] = _number(value, text)
     return out
 

@@ -22,6 +22,15 @@ Latency = Annotated[
 ]
 Noise = Annotated[bool, typer.Option("--noise", help="Add the noise of training to observations.")]
 Pushed = Annotated[bool, typer.Option("--pushes", help="Push the robot as in training.")]
+RecordFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--record",
+        help="Keep observations and actions in this file (NPZ), for `truesim train --demonstrations`.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
 
 
 def play(
@@ -33,6 +42,7 @@ def play(
     noise: Noise = False,
     pushes: Pushed = False,
     seed: Seed = 0,
+    record: RecordFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Play a trained policy with its mean action, and show returns, falls, and how well commands are followed.
@@ -45,4 +55,5 @@ def play(
         robot,
         lazy.policies.PlayOptions(episodes=episodes, seed=seed, noise=noise, pushes=pushes, latency=latency),
         as_json,
+        record,
     )

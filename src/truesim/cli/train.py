@@ -51,8 +51,8 @@ LearnerName = Annotated[
     str | None,
     typer.Option(
         "--learner",
-        help="Learner: ppo, shac (gradients through the simulator), or ars (random search of a linear policy); by "
-        "default the task's.",
+        help="Learner: ppo, shac (gradients through the simulator), ars (random search of a linear policy), distill "
+        "(needs --teacher), or clone (needs --demonstrations); by default the task's.",
         metavar="NAME",
         show_default=False,
     ),
@@ -66,6 +66,27 @@ NetworkKind = Annotated[
         show_default=False,
     ),
 ]
+TeacherPolicy = Annotated[
+    Path | None,
+    typer.Option(
+        "--teacher", help="Policy to distill: the new one learns to act like it.", metavar="POLICY", show_default=False
+    ),
+]
+RecordedEpisodes = Annotated[
+    Path | None,
+    typer.Option(
+        "--demonstrations",
+        help="Episodes to clone: a file of `truesim play --record`, a log of the robot, or a folder of logs.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+IsPrivileged = Annotated[
+    bool,
+    typer.Option(
+        "--privileged", help="Let the policy see all observations without noise and all parameters: a teacher."
+    ),
+]
 
 
 def train(
@@ -75,6 +96,9 @@ def train(
     randomize: RandomizeBy = None,
     learner: LearnerName = None,
     network: NetworkKind = None,
+    teacher: TeacherPolicy = None,
+    demonstrations: RecordedEpisodes = None,
+    privileged: IsPrivileged = False,
     steps: Steps = None,
     seed: Seed = 0,
     threads: Threads = 1,
@@ -85,9 +109,15 @@ def train(
 
     An interrupted training continues from its checkpoint when the same command is given again. progress.csv has one
     row for every iteration. docs/policies.md has an example from logs to a policy.
+
+    A teacher that knows what a robot cannot measure, and a student with a memory that learns from it:
+    truesim train cart-pole-bias --privileged --out teacher
+    truesim train cart-pole-bias --teacher teacher --network gru --out student
     """
     check_folder(out, force, own="checkpoint.npz")
-    budget = lazy.trained_policies.TrainBudget(steps, seed, threads, force, learner, network)
+    budget = lazy.trained_policies.TrainBudget(
+        steps, seed, threads, force, learner, network, teacher, demonstrations, privileged
+    )
     log = out / "progress.csv"
     with lazy.live_pages.follow_log(log, task, messages()) if live else contextlib.nullcontext():
         lazy.trained_policies.train_policy(task, out, robot, randomize, budget)

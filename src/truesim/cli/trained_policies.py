@@ -15,9 +15,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from truesim import native
 from truesim.cli.console import messages, results, titled_table
 from truesim.cli.progress import SECONDS_BETWEEN_LINES
+from truesim.core.errors import TruesimError
 from truesim.identification.fit import Fit
+from truesim.policies.demonstrations import RecordingPolicy
+from truesim.policies.learners import LearnerOptions
 from truesim.policies.play import Played, PlayOptions, play
 from truesim.policies.policy import check_policy, load_policy
+from truesim.policies.privileged import privileged_task
 from truesim.policies.randomization import Randomization, from_posterior
 from truesim.policies.randomization_files import read_randomization
 from truesim.policies.tasks import find_task, learner_named, make_task
@@ -34,13 +38,17 @@ class TrainBudget(NamedTuple):
     """True to begin again where a checkpoint exists."""
     learner: str | None = None
     network: str | None = None
+    teacher: Path | None = None
+    demonstrations: Path | None = None
+    privileged: bool = False
 
 
 def train_policy(name: str, out: Path, robot: Path | None, randomize: Path | None, chosen: TrainBudget) -> None:
     """Train, with progress, and print what was reached."""
-    entry, learner = find_task(name), learner_named(name, chosen.learner, chosen.network)
+    entry, learner = find_task(name), _learner_of(name, chosen)
     use_compilation_cache()
     task = make_task(name, robot, None if randomize is None else randomization_of(randomize))
+    task = privileged_task(task) if chosen.privileged else task
     if chosen.anew:
         (out / CHECKPOINT_FILE).unlink(missing_ok=True)
     options = TrainOptions(
@@ -55,14 +63,35 @@ def train_policy(name: str, out: Path, robot: Path | None, randomize: Path | Non
     console.print(f"Policy in {escape(str(out))}; try it with: truesim play {escape(str(out))} --in mujoco")
 
 
-def play_policy(folder: Path, engine: str, robot: Path | None, options: PlayOptions, as_json: bool) -> None:
-    """Play, and print the result."""
+def _learner_of(name: str, chosen: TrainBudget) -> LearnerOptions:
+    """Learner that the options ask for: a teacher is distilled, demonstrations are cloned."""
+    if chosen.teacher is not None and chosen.demonstrations is not None:
+        raise TruesimError("Give a teacher or demonstrations, not both: one policy imitates one of them.")
+    learner, source = chosen.learner, chosen.teacher or chosen.demonstrations
+    if source is not None and learner is None:
+        learner = "distill" if chosen.teacher is not None else "clone"
+    wrong = {"distill": chosen.demonstrations, "clone": chosen.teacher}.get(learner or "")
+    if wrong is not None:
+        raise TruesimError(
+            "--learner distill imitates a policy (--teacher), clone recorded episodes (--demonstrations)."
+        )
+    return learner_named(name, learner, chosen.network, source=None if source is None else str(source.absolute()))
+
+
+def play_policy(
+    folder: Path, engine: str, robot: Path | None, options: PlayOptions, as_json: bool, record: Path | None = None
+) -> None:
+    """Play, print the result, and keep the episodes in a file if one is given."""
     policy = load_policy(folder)
     use_compilation_cache()
     said = policy.description
     task = make_task(said["task"], robot if robot is not None else said["robot"].get("robot"))
+    task = privileged_task(task) if said.get("privileged") else task
     check_policy(policy, task)
-    played = play(policy, task, engine=engine, options=options)
+    recording = RecordingPolicy(policy)
+    played = play(recording, task, engine=engine, options=options)
+    if record is not None:
+        recording.demonstrations(played.steps(task.period)).save(record)
     if as_json:
         print(json.dumps(_document(played)))
         return

@@ -286,7 +286,7 @@ class Fit:
         name = Path(request.robot).name
         if not (folder / fit_folder.START / name).is_file():
             raise FileError(f"{folder} has no {fit_folder.START}/{name}: it was written by an earlier version.")
-        start = load(folder / fit_folder.START / name, floating_base=options.floating_base)
+        start = load(folder / fit_folder.START / name, floating_base=options.floating_base, held=options.held)
         problem = assemble(start, logs["train"], request.free, options.problem)
         other = logs["held_out"]
         held_out = same_problem(problem, start, other, request.free, options.problem) if other else None

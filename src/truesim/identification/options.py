@@ -27,12 +27,16 @@ class IdentifyOptions:
     """Kind of robot that decides what is free: `arm`, `servo`, `quadruped` or `free-body`."""
     floating_base: bool = False
     """True if the root of a URDF moves freely."""
+    held: tuple[str, ...] = ()
+    """Joints of a URDF of which the logs know nothing: they are fixed at zero."""
     mapping: str | None = None
     """File that renames and scales the logs' own columns."""
     actuator_models: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Actuator model by actuator, instead of the file's."""
     servos: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
     """Gains `kp` and `kv` of motors that are servos, by pattern of actuators or joints."""
+    gears: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
+    """Stiffness, damping, backlash and armature of gears that give, by joint [SI units]."""
     values: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """Start values by path, instead of the file's [SI units]."""
 
@@ -50,9 +54,11 @@ class IdentifyOptions:
                 "search": None if self.search is None else dataclasses.asdict(self.search),
                 "preset": self.preset,
                 "floating_base": self.floating_base,
+                "held": self.held,
                 "mapping": self.mapping,
                 "actuator_models": self.actuator_models,
                 "servos": self.servos,
+                "gears": self.gears,
                 "values": self.values,
             }
         )
@@ -73,9 +79,11 @@ def read_options(document: Mapping[str, Any]) -> IdentifyOptions:
         search=None if search is None else _record(SearchOptions, search),
         preset=document.get("preset"),
         floating_base=bool(document.get("floating_base")),
+        held=tuple(document.get("held", ())),
         mapping=document.get("mapping"),
         actuator_models=document.get("actuator_models", {}),
         servos=document.get("servos", {}),
+        gears=document.get("gears", {}),
         values=document.get("values", {}),
     )
 

@@ -50,6 +50,7 @@ def identify(
     floating_base: bool = False,
     actuator_models: Mapping[str, str] | None = None,
     servos: Mapping[str, Mapping[str, float]] | None = None,
+    gears: Mapping[str, Mapping[str, float]] | None = None,
     values: Mapping[str, float] | None = None,
     observer: Observer | None = None,
 ) -> Fit:
@@ -88,6 +89,8 @@ def identify(
         floating_base: Whether the root of a URDF moves freely.
         actuator_models: Actuator model by actuator, instead of the file's.
         servos: Gains `kp` and `kv` of motors that are servos, by pattern, such as `{"joints/*": {"kp": 50}}`.
+        gears: Joints of MJCF whose gear gives or has play, such as `{"elbow": {"stiffness": 9000, "backlash": 0.002}}`;
+            `files.robots.gears.with_gear` tells the values.
         values: Start values by path, instead of the file's [SI units].
         observer: Receives progress.
     """
@@ -114,6 +117,7 @@ def identify(
         mapping=None if mapping is None else str(mapping),
         actuator_models=dict(actuator_models or {}),
         servos=dict(servos or {}),
+        gears=dict(gears or {}),
         values=dict(values or {}),
     )
     return run(robot, Parts(logs, holdout, validate), free, options, observer or Silent(), out, force)

@@ -1,16 +1,20 @@
 """Robots and logs of an identification: read, prepared and checked, with anomalies told to an observer."""
 
+import dataclasses
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from truesim.core.errors import TruesimError
+from truesim.core.errors import TruesimError, unknown_name
 from truesim.core.typing import Float
 from truesim.files.logs import Log, read_episodes
 from truesim.files.logs.command_checks import DEAD_ENCODER
 from truesim.files.robots import load
+from truesim.files.robots.gears import with_gear
+from truesim.files.robots.hold import unrecorded_joints, with_held_joints
 from truesim.identification.options import IdentifyOptions
 from truesim.identification.problem.build import prepare_logs
 from truesim.identification.problem.problem import Problem
@@ -66,6 +70,8 @@ class Silent:
 def read_robot(robot: RobotLike, options: IdentifyOptions) -> Model:
     """The robot with the actuator models and start values of the options."""
     model = robot if isinstance(robot, Model) else load(robot, floating_base=options.floating_base)
+    for joint, values in options.gears.items():
+        model = with_gear(model, joint, **values)
     for actuator, name in options.actuator_models.items():
         model = with_actuator_model(model, actuator, name)
     for pattern, gains in options.servos.items():
@@ -75,11 +81,43 @@ def read_robot(robot: RobotLike, options: IdentifyOptions) -> Model:
     return model
 
 
-def read_logs(model: Model, logs: Sequence[LogLike], options: IdentifyOptions, observer: Observer) -> list[Log]:
-    """Logs read and prepared once; anomalies are reported, and angles in degrees refused unless a mapping is given."""
-    own = [log for log in logs if isinstance(log, Log)]
+def read_raw(logs: Sequence[LogLike], options: IdentifyOptions) -> list[Log]:
+    """Logs as they were recorded; episodes of a data set are logs of their own."""
     read = [[log] if isinstance(log, Log) else read_episodes(log, mapping=options.mapping) for log in logs]
-    raw = [log for episodes in read for log in episodes]
+    return [log for episodes in read for log in episodes]
+
+
+def hold_unrecorded(
+    model: Model, logs: Sequence[Log], options: IdentifyOptions, observer: Observer
+) -> tuple[Model, IdentifyOptions]:
+    """The robot, and options, with joints held at zero of which no log knows anything, such as a gripper's."""
+    joints = unrecorded_joints(model, logs)
+    if not joints:
+        return model, options
+    text = "the logs have neither positions nor commands of it: it is held at zero."
+    for name in joints:
+        observer.warning(logs[0].name, Finding(name, text, "warning"))
+    return with_held_joints(model, joints), dataclasses.replace(options, held=(*options.held, *joints))
+
+
+def read_logs(
+    model: Model,
+    logs: Sequence[LogLike],
+    options: IdentifyOptions,
+    observer: Observer,
+    raw: Sequence[Log] | None = None,
+) -> list[Log]:
+    """Logs read and prepared once; anomalies are reported, and angles in degrees refused unless a mapping is given.
+
+    Args:
+        model: The robot.
+        logs: Logs or log files.
+        options: Options, of which the mapping counts.
+        observer: Receives the anomalies.
+        raw: The same logs from `read_raw`, if they were read already.
+    """
+    own = [log for log in logs if isinstance(log, Log)]
+    raw = read_raw(logs, options) if raw is None else raw
     if not raw:
         return []
     prepared = prepare_logs(model, raw)
@@ -107,6 +145,14 @@ def check_motion(logs: Sequence[Log]) -> None:
     if logs and len(still) == len(logs):
         names = ", ".join(log.name for log in still)
         raise TruesimError(f"Nothing changes in {names}: every column is constant, so that nothing can be identified.")
+
+
+def check_per_log(options: IdentifyOptions, logs: Sequence[Log]) -> None:
+    """Raise an error if the options name a log that is not there."""
+    names = {log.name for log in logs} | {Path(log.name).stem for log in logs}
+    for name in options.problem.per_log:
+        if name != "*" and name not in names:
+            raise unknown_name("log", name, names)
 
 
 def _is_constant(values: Float[np.ndarray, " samples"]) -> bool:

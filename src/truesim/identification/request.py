@@ -45,6 +45,7 @@ class Request:
             "channel": list(problem.channels) or None,
             "law": [f"{name}={model}" for name, model in self.options.actuator_models.items()] or None,
             "servo": [f"{at}:{k}={v}" for at, gains in self.options.servos.items() for k, v in gains.items()] or None,
+            "gear": [f"{at}:{k}={v}" for at, values in self.options.gears.items() for k, v in values.items()] or None,
             "blueprint": None if blueprint is None else description_of(blueprint),
             "validate": list(self.validate) or None,
             "horizon": list(solve.horizons) or None,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from truesim.core.errors import TruesimError, unknown_name
+from truesim.core.errors import TruesimError
 from truesim.core.persistence.checkpoint import Checkpoint
 from truesim.core.persistence.lock import lock_folder
 from truesim.core.timing import part
@@ -24,11 +24,21 @@ from truesim.identification.fit import Fit
 from truesim.identification.options import IdentifyOptions
 from truesim.identification.presets import ARM, preset_patterns
 from truesim.identification.problem.build import assemble, same_problem
-from truesim.identification.problem.fitted import coordinates_of
+from truesim.identification.problem.fitted import coordinates_of, same_values
 from truesim.identification.problem.problem import Problem
-from truesim.identification.reading import LogLike, Observer, RobotLike, check_motion, read_logs, read_robot
+from truesim.identification.reading import (
+    LogLike,
+    Observer,
+    RobotLike,
+    check_motion,
+    check_per_log,
+    hold_unrecorded,
+    read_logs,
+    read_raw,
+    read_robot,
+)
 from truesim.identification.regression.checks import check_torques
-from truesim.identification.regression.limits import lift_effort_limits
+from truesim.identification.regression.limits import lift_limits
 from truesim.identification.regression.machine import joint_sizes
 from truesim.identification.regression.torques import inapplicable
 from truesim.identification.request import Request
@@ -39,7 +49,8 @@ from truesim.identification.solve.levenberg_marquardt import Ending, Progress
 from truesim.identification.solve.solution import Solution
 from truesim.identification.solve.stages import solve_problem
 from truesim.identification.solve.widening import sizes_at_bounds
-from truesim.identification.torque_fit import ArmRegression, conclude, regress_arm, torque_parts
+from truesim.identification.torque_fit import conclude, torque_parts
+from truesim.identification.torque_regression import ArmRegression, regress_arm
 from truesim.identification.torque_start import TRAJECTORY, better_start, keep_best, regress_free
 from truesim.optimize.basin_hopping import SearchResult
 from truesim.physics.model.model import Model
@@ -150,9 +161,13 @@ def prepare(
     free_parameters(model, free, options.problem.ties)  # wrong names are told before anything is read
     folder = None if out is None else Path(out)
     earlier = None if folder is None else fit_folder.resumable(folder, request, force)
-    train, holdout, validate = (tuple(read_logs(model, logs, options, observer)) for logs in parts)
+    raw = [read_raw(logs, options) for logs in parts]
+    model, options = hold_unrecorded(model, [log for logs in raw for log in logs], options, observer)
+    train, holdout, validate = (
+        tuple(read_logs(model, logs, options, observer, own)) for logs, own in zip(parts, raw, strict=True)
+    )
     check_motion(train)
-    _check_per_log(options, (*train, *holdout))
+    check_per_log(options, (*train, *holdout))
     has_torques = bool(train) and inapplicable(model, train) is None
     model, regression = _regress(model, (train, holdout), free, options, observer)
     if regression is not None:
@@ -191,7 +206,7 @@ def _regress(
     options: IdentifyOptions,
     observer: Observer,
 ) -> tuple[Model, ArmRegression | None]:
-    """The model without effort limits that its logs exceed, and the regression of an arm that is asked for.
+    """The model without limits that its logs exceed, and the regression of an arm that is asked for.
 
     Faults of torque logs are reported. Without a preset and without free parameters an arm is recognized by its logs.
     """
@@ -205,7 +220,7 @@ def _regress(
         return model, None
     for finding in check_torques(model, train):
         observer.warning(finding.subject, finding)
-    model = lift_effort_limits(model, (*train, *holdout))
+    model = lift_limits(model, (*train, *holdout))
     if not wanted or not train:
         return model, None
     with part("regressing"):
@@ -225,13 +240,6 @@ def _file(log: LogLike) -> str:
     if not isinstance(log, Log):
         return str(log)
     return log.name if log.source is None else str(log.source)
-
-
-def _check_per_log(options: IdentifyOptions, logs: Sequence[Log]) -> None:
-    names = {log.name for log in logs} | {Path(log.name).stem for log in logs}
-    for name in options.problem.per_log:
-        if name != "*" and name not in names:
-            raise unknown_name("log", name, names)
 
 
 def _search(setup: PreparedIdentification, observer: Observer) -> SearchResult:
@@ -269,7 +277,7 @@ def _solve_from_torques(
     setup, solution = _solve_widening(setup, found, observer)
     if regressed is None or solution.ending is Ending.INTERRUPTED:
         return setup, solution, ()
-    regressed = _same_values(problem, regressed, setup.problem)
+    regressed = same_values(problem, regressed, setup.problem)
     where, logs = (setup.problem, setup.train) if setup.held_out is None else (setup.held_out, setup.holdout)
     solution, note = keep_best(solution, regressed, where, logs, window)
     return setup, solution, (note,)
@@ -294,16 +302,10 @@ def _solve_widening(
             request=dataclasses.replace(setup.request, options=options),
             problem=dataclasses.replace(problem, like=setup.problem),
             held_out=other,
-            theta=_same_values(setup.problem, solution.theta, problem),
+            theta=same_values(setup.problem, solution.theta, problem),
         )
         solution = _solve(setup, None, observer).replace(found=solution.found)
     return setup, solution
-
-
-def _same_values(problem: Problem, theta: Float[np.ndarray, " size"], other: Problem) -> Float[np.ndarray, " size"]:
-    """Coordinates of the same values in a problem with other bounds and scales."""
-    values = {p.name: v for p, v in zip(problem.parameters, problem.parameters.values(theta), strict=True)}
-    return coordinates_of(other, {name: np.asarray(value) for name, value in values.items()})
 
 
 def _solve(setup: PreparedIdentification, found: SearchResult | None, observer: Observer) -> Solution:

@@ -33,7 +33,7 @@ from truesim.identification.regression.signals import band_limited
 from truesim.identification.regression.torques import TorqueMap
 from truesim.identification.solve.prior import prior_residuals
 from truesim.identification.solve.solution import Solution
-from truesim.identification.torque_fit import MIN_TORQUE_SAMPLES
+from truesim.identification.torque_regression import MIN_TORQUE_SAMPLES
 from truesim.math.spatial.inertia import INERTIA_ENTRIES
 from truesim.optimize.box import minimize_in_box
 

@@ -60,6 +60,14 @@ class Played(NamedTuple):
     names: tuple[str, ...]
     """Names of the components of the command."""
 
+    def steps(self, period: float) -> list[int]:
+        """Control steps of each episode.
+
+        Args:
+            period: Control period [s].
+        """
+        return [round(seconds / period) for seconds in self.seconds]
+
 
 def tested_task(task: PolicyTask, options: PlayOptions) -> PolicyTask:
     """The task under the conditions of a test."""

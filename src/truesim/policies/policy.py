@@ -55,6 +55,14 @@ class TrainedPolicy:
         """Weights of the network."""
         return {"layers": self.layers, "cell": self.cell} if self.cell else self.layers
 
+    @classmethod
+    def of_runner(cls, policy: PolicyRunner) -> "TrainedPolicy":
+        """The same policy for JAX, from one that was loaded."""
+        network, scale = policy.description["network"], np.asarray(policy.scale)
+        normalizer = Normalizer(np.asarray(policy.mean), 1.0 / scale**2, np.ones((), np.float32))
+        layers, cell = list(policy.layers), list(policy.cell_layers)
+        return cls(layers, normalizer, network["activation"], policy.description, network["kind"], cell)
+
     def act(self, observation: Any) -> np.ndarray:
         """Mean action for a vector of observations, or for a batch of them."""
         limit, size = self.description["actions"]["limit"], len(np.asarray(self.normalizer.mean))
@@ -93,11 +101,12 @@ def describe(
         network: Network of the policy; a multilayer perceptron by default.
     """
     model, actions = task.simulator.model, task.action_map
-    offset, matrix = _linear_controls(task)
+    offset, matrix = linear_controls(task)
     return {
         "schema": POLICY_SCHEMA,
         "task": task.name,
         "robot": dict(task.robot),
+        "privileged": task.privileged,
         "period": task.period,
         "latency": list(task.latency),
         "observations": _described_observations(task),
@@ -139,7 +148,12 @@ def _described_observations(task: PolicyTask) -> list[dict[str, Any]]:
     ]
 
 
-def _linear_controls(task: PolicyTask) -> tuple[list[float], list[list[float]] | None]:
+def observation_size(task: PolicyTask) -> int:
+    """Numbers that a policy for the task sees."""
+    return sum(term["size"] for term in _described_observations(task))
+
+
+def linear_controls(task: PolicyTask) -> tuple[list[float], list[list[float]] | None]:
     """Offset and matrix of controls in actions, `None` if they are not linear."""
     actions = task.action_map
 

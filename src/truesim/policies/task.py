@@ -160,6 +160,8 @@ class PolicyTask:
     pushes: Pushes | None = None
     instruments: Callable[[Instant, Draws], Instant] | None = None
     """From an instant to what encoders and other instruments show of it; observations are of that, rewards are not."""
+    rehearsal: Simulator | None = None
+    """The same robot in cheaper physics, where training begins."""
     physics: Callable[["PolicyTask", int], Any] | None = None
     """Physics instead of the simulator, for a task and a number of episodes, such as a robot's stand-in."""
     randomization: Randomization = dataclasses.field(default_factory=Randomization)
@@ -180,6 +182,8 @@ class PolicyTask:
     """Speed of any joint beyond which physics has diverged: the episode ends without a reward [rad/s, m/s]."""
     goal: float | None = None
     """Return of the mean action at which training may stop."""
+    privileged: bool = False
+    """True for a teacher: `privileged_task` has made its policy see what only simulation knows."""
     robot: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Arguments from which a registered task of this name is made again, such as the robot file."""
 

@@ -17,7 +17,7 @@ from truesim.core.persistence.atomic import write_arrays
 from truesim.core.persistence.journal import fingerprint
 from truesim.core.precision import float32
 from truesim.policies.environment import Environment
-from truesim.policies.learners.base import Learner, LearnerOptions, LearningState
+from truesim.policies.learners.base import Learner, LearnerOptions, LearningState, carry_over
 from truesim.policies.learners.ppo import PpoOptions
 from truesim.policies.networks import Normalizer
 from truesim.policies.physics import physics_of
@@ -25,6 +25,8 @@ from truesim.policies.policy import TrainedPolicy, describe
 from truesim.policies.task import PolicyTask
 
 CHECKPOINT_FILE, LOG_FILE = "checkpoint.npz", "progress.csv"
+REHEARSAL = 0.5
+"""Part of a training in cheaper physics; larger takes less time, and leaves less for the contact that is asked for."""
 SECONDS_BETWEEN_CHECKPOINTS = 20.0
 """Time between checkpoints [s]; larger loses more when the process is killed."""
 COMMON_COLUMNS = ("steps", "cpu_seconds", "return", "length", "terminated", "reward")
@@ -46,6 +48,12 @@ class TrainOptions:
     """Episodes of an evaluation."""
     stop_at_goal: bool = True
     """True to stop when the mean action reaches the task's goal."""
+    rehearsal: float = REHEARSAL
+    """Part of the control steps in the simulator of the task's rehearsal, if it has one."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.rehearsal <= 1.0:
+            raise TruesimError(f"The part of training in the rehearsal is {self.rehearsal:g}; it must be in [0, 1].")
 
 
 class TrainProgress(NamedTuple):
@@ -100,50 +108,58 @@ class _Training:
 
     def __init__(self, task: PolicyTask, out: Path, learner: LearnerOptions, options: TrainOptions):
         self.task, self.out, self.learner, self.options = task, out, learner, options
-        threads = options.threads
-        practice = task.for_training
-        self.environment = Environment(
-            practice, learner.episodes, physics=physics_of(practice, learner.episodes, threads), threads=threads
+        self.fingerprint = fingerprint(
+            task.name, task.robot, task.privileged, task.randomization.paths, learner, options.seed
         )
-        self.learning = learner.make(self.environment)
-        self.fingerprint = fingerprint(task.name, task.robot, task.randomization.paths, learner, options.seed)
+        rehearsed = 0.0 if task.rehearsal is None else options.rehearsal * options.steps
+        self._stages = [(rehearsed, task.rehearsal), (options.steps, None)]
+        """Control steps at the end of each stage of training, and its simulator; None for the task's own."""
+        self._enter(0 if rehearsed else 1)
+
+    def _enter(self, stage: int) -> None:
+        """Make the environment and the learner of a stage."""
+        task, threads, simulator = self.task.for_training, self.options.threads, self._stages[stage][1]
+        practice = task if simulator is None else dataclasses.replace(task, simulator=simulator)
+        physics = physics_of(practice, self.learner.episodes, threads)
+        self.stage = stage
+        self.environment = Environment(practice, self.learner.episodes, physics=physics, threads=threads)
+        self.learning = self.learner.make(self.environment)
         self.evaluate = None
-        if options.evaluate_every and self.environment.is_traceable:
-            self.evaluate = Evaluation(task, options.evaluated, self.learning)
+        if self.options.evaluate_every and self.environment.is_traceable and simulator is None:
+            self.evaluate = Evaluation(self.task, self.options.evaluated, self.learning)
 
     def run(self, callback: Callable[[TrainProgress], None] | None) -> TrainingResult:
         """Iterate until the budget is spent or the goal reached."""
         self.out.mkdir(parents=True, exist_ok=True)
         state, cpu_before = self._started()
-        o, evaluated, last, reached = self.options, np.nan, np.nan, False
         self._write_checkpoint(state, cpu_before)
-        cpu, wall, saved, first_steps = time.process_time() - cpu_before, time.monotonic(), time.monotonic(), None
+        clock, o, evaluated, last, reached = _Clock(cpu_before), self.options, np.nan, np.nan, False
         with _CsvLog(self.out / LOG_FILE, self.learning.columns, int(state.steps)) as log:
             while int(state.steps) < o.steps and not reached:
+                if int(state.steps) >= self._stages[self.stage][0]:
+                    self._enter(self.stage + 1)
+                    state = carry_over(state, self.learning.start(o.seed))
+                    clock.pause()
                 state, metrics = self.learning.iterate(state)
                 numbers = {name: float(x) for name, x in metrics.items()}
                 self._check(state, numbers)
                 iteration = int(state.steps) // self.learning.steps_per_iteration
-                if first_steps is None:  # what came before was compilation
-                    cpu, wall, first_steps = time.process_time() - cpu_before, time.monotonic(), int(state.steps)
+                clock.tick(int(state.steps))
                 if self.evaluate is not None and iteration % o.evaluate_every == 0:
                     evaluated = float(np.mean(self.evaluate(state)))
                     reached = o.stop_at_goal and self.task.goal is not None and evaluated >= self.task.goal
-                if numbers["ended"]:
+                if numbers.get("ended"):
                     last = numbers["return"] / numbers["ended"]
-                spent = time.process_time() - cpu
-                log.write(int(state.steps), spent, numbers, evaluated)
-                speed = (int(state.steps) - first_steps) / max(time.monotonic() - wall, 1e-9)
+                log.write(int(state.steps), clock.cpu_seconds, numbers, evaluated)
                 if callback is not None:
-                    callback(TrainProgress(int(state.steps), o.steps, spent, last, evaluated, speed))
-                if time.monotonic() - saved > SECONDS_BETWEEN_CHECKPOINTS:
-                    saved = time.monotonic()
-                    self._write_checkpoint(state, spent)
-        spent = time.process_time() - cpu
-        self._write_checkpoint(state, spent)
+                    speed = clock.steps_per_second(int(state.steps))
+                    callback(TrainProgress(int(state.steps), o.steps, clock.cpu_seconds, last, evaluated, speed))
+                if clock.is_time_to_save():
+                    self._write_checkpoint(state, clock.cpu_seconds)
+        self._write_checkpoint(state, clock.cpu_seconds)
         policy = self.policy(state)
         policy.save(self.out)
-        return TrainingResult(policy, int(state.steps), spent, evaluated, reached)
+        return TrainingResult(policy, int(state.steps), clock.cpu_seconds, evaluated, reached)
 
     def policy(self, state: LearningState) -> TrainedPolicy:
         """The policy at a state."""
@@ -161,16 +177,18 @@ class _Training:
 
     def _started(self) -> tuple[LearningState, float]:
         """State to continue from, and the CPU time already spent."""
-        state, path = self.learning.start(self.options.seed), self.out / CHECKPOINT_FILE
+        path = self.out / CHECKPOINT_FILE
         if not path.is_file():
-            return state, 0.0
-        leaves, structure = jax.tree.flatten(state)
+            return self.learning.start(self.options.seed), 0.0
         try:
             with np.load(path, allow_pickle=False) as file:
                 if str(file["fingerprint"]) != self.fingerprint:
                     raise TruesimError(
                         f"{self.out} holds the checkpoint of another training; give another folder, or --force."
                     )
+                if int(file["stage"]) != self.stage:
+                    self._enter(int(file["stage"]))
+                leaves, structure = jax.tree.flatten(self.learning.start(self.options.seed))
                 stored = [file[f"leaf{k}"] for k in range(len(leaves))]
                 return jax.tree.unflatten(structure, stored), float(file["cpu_seconds"])
         except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
@@ -179,6 +197,7 @@ class _Training:
     def _write_checkpoint(self, state: LearningState, spent: float) -> None:
         arrays = {f"leaf{k}": np.asarray(x) for k, x in enumerate(jax.tree.leaves(state))}
         arrays |= {"fingerprint": np.array(self.fingerprint), "cpu_seconds": np.array(spent)}
+        arrays["stage"] = np.array(self.stage)
         write_arrays(self.out / CHECKPOINT_FILE, arrays)
 
     def _check(self, state: LearningState, numbers: dict[str, float]) -> None:
@@ -188,6 +207,42 @@ class _Training:
         bad = self.environment.bad_terms(state.episodes)
         named = f": {', '.join(bad)} of the task {self.task.name}" if bad else ""
         raise TruesimError(f"Training stopped, since rewards or observations are not finite{named}.")
+
+
+class _Clock:
+    """CPU time of a training, without the compilation of its first iteration, and its speed by wall clock."""
+
+    def __init__(self, before: float):
+        self._cpu, self._saved, self._begun = time.process_time() - before, time.monotonic(), (0.0, -1)
+        self._before: float | None = before
+        """CPU time until compilation began, while it goes on."""
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU time so far [s]."""
+        return time.process_time() - self._cpu if self._before is None else self._before
+
+    def pause(self) -> None:
+        """Leave out the next iteration, which compiles."""
+        self._before = self.cpu_seconds
+
+    def tick(self, steps: int) -> None:
+        """End an iteration."""
+        if self._before is not None:
+            self._cpu, self._begun = time.process_time() - self._before, (time.monotonic(), steps)
+            self._before = None
+
+    def steps_per_second(self, steps: int) -> float:
+        """Control steps per second since the last compilation."""
+        when, first = self._begun
+        return (steps - first) / max(time.monotonic() - when, 1e-9)
+
+    def is_time_to_save(self) -> bool:
+        """True if the last checkpoint is old."""
+        if time.monotonic() - self._saved <= SECONDS_BETWEEN_CHECKPOINTS:
+            return False
+        self._saved = time.monotonic()
+        return True
 
 
 class Evaluation:
@@ -241,8 +296,9 @@ class _CsvLog:
 
     def write(self, steps: int, cpu_seconds: float, numbers: dict[str, float], evaluated: float) -> None:
         """Append a row and hand it to the operating system."""
-        ended = numbers["ended"] or np.nan
-        values = {**numbers, **{name: numbers[name] / ended for name in ("return", "length", "terminated")}}
+        ended = numbers.get("ended", 0.0) or np.nan
+        values = {name: numbers.get(name, np.nan) for name in self._columns}  # cloning plays no episodes
+        values |= {name: values[name] / ended for name in ("return", "length", "terminated")}
         values |= {"steps": steps, "cpu_seconds": round(cpu_seconds, 3), "evaluated_return": evaluated}
         self._writer.writerow([values[name] if name == "steps" else f"{values[name]:.6g}" for name in self._columns])
         self._file.flush()

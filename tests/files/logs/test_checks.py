@@ -60,6 +60,14 @@ def test_radians_are_left_in_peace(columns):
     assert not [sentence for sentence in said(**columns) if "degrees" in sentence]
 
 
+def test_another_zero_is_not_taken_for_degrees():
+    """An angle within a turn that leaves the range of its joint is told, but not refused as degrees."""
+    sentences = said(qpos_elbow=3.2 + SWING)
+    assert len(sentences) == 1
+    assert "is its zero another" in sentences[0]
+    assert "looks like degrees" not in sentences[0]
+
+
 def test_a_robot_at_rest_is_a_finding():
     """Noise is no motion; a slow motion above the noise is."""
     noise = 1e-3 * np.random.default_rng(0).standard_normal(len(TIME))

@@ -9,7 +9,7 @@ from truesim.identification.regression.checks import check_torques
 from truesim.identification.regression.equations import reduce
 from truesim.identification.regression.estimate import ArmSystem, basic_terms, regress
 from truesim.identification.regression.gains import doubted_gain
-from truesim.identification.regression.limits import lift_effort_limits
+from truesim.identification.regression.limits import lift_effort_limits, lift_limits
 from truesim.identification.regression.signals import band_limited
 from truesim.physics.model import paths
 
@@ -103,6 +103,17 @@ def test_limits_that_clip_the_log_are_lifted(arm):
     lifted = lift_effort_limits(model, prepared(model, loud))
     assert lifted.actuators.control_range[0, 1] > np.abs(loud.columns["ctrl/j0"]).max()
     assert np.array_equal(lifted.actuators.control_range[1], model.actuators.control_range[1])
+
+
+def test_positions_beyond_the_files_range_lift_it(arm):
+    """The robot was there, and a simulation must not be stopped."""
+    model, log = arm
+    far = changed(log, qpos__j1=lambda q: q + 7.0)
+    assert ("j1", True) in [(s, "leaves the file's range" in m) for s, m in subjects(model, far)]
+    lifted = lift_limits(model, prepared(model, far))
+    assert lifted.joints.range[1, 1] > far.columns["qpos/j1"].max()
+    assert lifted.joints.range[1, 0] == model.joints.range[1, 0]
+    assert np.array_equal(lifted.joints.range[2], model.joints.range[2])
 
 
 def test_torques_that_contradict_each_other_are_named(arm):

@@ -6,7 +6,7 @@ from tests.identification.regression.arms import arm_file, changed, load_arm, pr
 from truesim.files.logs import Log
 from truesim.identification.regression.couplings import add_couplings
 from truesim.identification.regression.errors import torque_errors
-from truesim.identification.torque_fit import regress_arm
+from truesim.identification.torque_regression import regress_arm
 from truesim.physics.model.tendons import couplings
 
 ARMATURE, DAMPING, FRICTION = 0.5, 2.0, 3.0

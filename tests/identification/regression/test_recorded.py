@@ -9,7 +9,7 @@ import pytest
 import truesim as ts
 from truesim.identification.problem.build import prepare_logs
 from truesim.identification.regression.errors import torque_errors
-from truesim.identification.torque_fit import regress_arm
+from truesim.identification.torque_regression import regress_arm
 
 BESIDE = Path(__file__).resolve().parents[4] / "shared" / "data"
 DATA = Path(os.environ.get("TRUESIM_DATA", BESIDE)) / "kinova_gen3"

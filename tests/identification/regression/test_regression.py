@@ -1,13 +1,15 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
 from tests.identification.regression.arms import ARMATURE, DAMPING, FRICTION, load_arm, prepared, record, true_arm
 from truesim.identification.regression.arm import estimate_of
-from truesim.identification.regression.choose import choose
+from truesim.identification.regression.choose import MAX_FOLD_SHARE, choose, fold
 from truesim.identification.regression.entropic import BASIS, physical_prior
 from truesim.identification.regression.equations import ArmBodies, equations
 from truesim.identification.regression.errors import torque_errors
-from truesim.identification.regression.signals import band_limited, filter_signal
+from truesim.identification.regression.signals import band_limited, filter_signal, rest_speeds
 from truesim.physics.dynamics.regressor import base_parameters, inertial_parameters
 
 
@@ -108,3 +110,16 @@ def test_intervals_cover_the_truth(tmp_path):
                 if path.endswith(field):
                     inside.append(abs(float(value) - values[int(path.split("/j")[1][0])]) < 1.96 * own[0])
     assert np.mean(inside) > 0.9
+
+
+def test_every_joint_moves_in_several_folds(arm):
+    """Also in a log that moves one joint after the other: one contiguous fold would be all that shows a joint."""
+    model, _, logs, *_ = arm
+    samples = band_limited(model, logs, 6.0)
+    assert np.all(np.diff(fold(samples, rest_speeds(model))) >= 0)
+    turn = np.arange(len(samples)) * model.nv // len(samples)
+    v = np.where(turn[:, None] == np.arange(model.nv), samples.v, 0.0)
+    alone = dataclasses.replace(samples, v=v)
+    folds, moving = fold(alone, rest_speeds(model)), np.abs(v) > rest_speeds(model)
+    shares = [moving[folds == k].sum(axis=0) / moving.sum(axis=0) for k in range(folds.max() + 1)]
+    assert np.max(shares) <= MAX_FOLD_SHARE

@@ -21,6 +21,8 @@ from truesim.physics.model.source import Finding
 RADIANS_PER_DEGREE = np.pi / 180
 LIMIT_TOLERANCE = 0.5
 """Distance beyond the joint limits that a recorded angle may have [rad]: soft stops and encoder offsets."""
+LARGEST_RADIANS = 2 * np.pi
+"""Angle beyond the joint limits from which on degrees are suspected [rad]; smaller ones have another zero."""
 UNUSUAL_SPEED = 100.0
 """Speed of a hinge above which degrees are suspected [rad/s]: about 1,000 revolutions per minute."""
 UNUSUAL_PERIOD = 0.5
@@ -111,7 +113,7 @@ def _degrees(log: Log, model: Model) -> list[Finding]:
 
 
 def _beyond_range(log: Log, model: Model) -> list[Finding]:
-    """Positions far beyond the range of their joint that would not fit it in degrees either."""
+    """Positions beyond the range of their joint: in another unit, which is not degrees, or with another zero."""
     found = []
     for joint, kind in enumerate(model.joints.kinds):
         name = joint_position_columns(model, joint)[0]
@@ -122,13 +124,17 @@ def _beyond_range(log: Log, model: Model) -> list[Finding]:
         tolerance = max(LIMIT_TOLERANCE, high - low) if kind == HINGE else high - low
         factor = RADIANS_PER_DEGREE if kind == HINGE else 0.0
         ends = (known.min(), known.max()) if len(known) else (low, high)
-        if max(low - ends[0], ends[1] - high) <= tolerance or (
-            factor and ends[0] * factor > low - 0.1 and ends[1] * factor < high + 0.1
-        ):
-            continue
+        beyond, far = max(low - ends[0], ends[1] - high), max(-ends[0], ends[1]) > LARGEST_RADIANS
+        fits_in_degrees = factor and ends[0] * factor > low - 0.1 and ends[1] * factor < high + 0.1
         unit = "rad" if kind == HINGE else "m"
         text = f"runs from {ends[0]:.3g} to {ends[1]:.3g}, but the joint's range is {low:.3g} to {high:.3g} {unit}"
-        found.append(Finding(name, f"{text}: in which unit is it? Give unit or scale in a mapping file.", "warning"))
+        if beyond > tolerance and not fits_in_degrees:
+            text += ": in which unit is it? Give unit or scale in a mapping file."
+        elif kind == HINGE and beyond > LIMIT_TOLERANCE and not far:
+            text += ": is its zero another than the robot file's? Give offset, or unit = 'deg', in a mapping file."
+        else:
+            continue
+        found.append(Finding(name, text, "warning"))
     return found
 
 
@@ -146,7 +152,7 @@ def _looks_like_degrees(
         if 0.8 < ratio / RADIANS_PER_DEGREE < 1.25:
             return f"velocity is {1 / ratio:.0f} times the rate of the position column"
     if bounds is not None:
-        outside = max(bounds[0] - low, high - bounds[1]) > LIMIT_TOLERANCE
+        outside = max(bounds[0] - low, high - bounds[1]) > LIMIT_TOLERANCE and max(-low, high) > LARGEST_RADIANS
         fits = low * RADIANS_PER_DEGREE > bounds[0] - 0.1 and high * RADIANS_PER_DEGREE < bounds[1] + 0.1
         span = f"runs from {low:.3g} to {high:.3g}, but the joint's range is {bounds[0]:.3g} to {bounds[1]:.3g} rad"
         return span if outside and fits else None

@@ -21,6 +21,7 @@ from truesim.physics.model.columns import (
 from truesim.physics.model.kinds import BALL, FREE, HINGE, SLIDE
 from truesim.physics.model.model import Model
 from truesim.physics.model.source import Finding
+from truesim.physics.model.tendons import gears
 
 FULL_TURN = 2 * np.pi
 EPOCH_STAMP = 1e6
@@ -173,10 +174,14 @@ def _normalize(columns: dict[str, np.ndarray], model: Model) -> list[Finding]:
 
 
 def _add_positions(columns: dict[str, np.ndarray], model: Model) -> None:
-    """Copy positions that only a sensor measures to the joint's own columns, in place."""
+    """Copy positions that only a sensor, or the other side of a gear, measures to the joint's own columns, in place."""
     for sensor in model.sensors.declared:
         if sensor.kind in POSITION_SENSORS:
             _copy(columns, sensor_columns(sensor), joint_position_columns(model, sensor.object))
+    for pair in gears(model).values():
+        sides = [joint_position_columns(model, joint) for joint in pair]
+        _copy(columns, *sides)
+        _copy(columns, *sides[::-1])
 
 
 def _add_velocities(

@@ -28,7 +28,7 @@ def compiled_model(model: Model) -> mujoco.MjModel:
         _, compiled, _ = compile_mjcf(source.text, source.path)
     else:
         with collect_warnings([]), errors_as_sentences(source.path):
-            compiled = compile_readable(build(source.text, source.path, source.floating_base).spec, Collector())
+            compiled = compile_readable(build(source.text, source).spec, Collector())
     pairs = zip(model.actuators.names, model.actuators.models, strict=True)
     other = [name for name, kind in pairs if kind != AFFINE]
     if other:

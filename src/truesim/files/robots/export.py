@@ -28,7 +28,7 @@ def export_mjcf(model: Model) -> tuple[str, tuple[Finding, ...]]:
     """
     source = model.source
     assert source is not None, "save refuses a model without source"
-    built = build(source.text, source.path, source.floating_base)
+    built = build(source.text, source)
     for name, mass, inertia in zip(model.bodies.names, model.bodies.mass, model.bodies.inertia, strict=True):
         body = built.spec.body(name)
         body.mass = max(float(mass), MIN_EXPORTED_INERTIA)

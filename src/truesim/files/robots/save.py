@@ -170,7 +170,7 @@ def _edit(text: str, source: Source, base: Model, model: Model, changed: list[pa
 
 def _read(text: str, source: Source, model: Model) -> Model:
     """Model of a text, with the actuator models and coupled motors of `model`, which not every text can hold."""
-    read = loads(text, path=source.path, floating_base=source.floating_base)
+    read = loads(text, path=source.path, floating_base=source.floating_base, held=source.held)
     return with_couplings(with_actuator_models(read, model), model)
 
 

@@ -35,6 +35,9 @@ def apply(model: Model, robot: Path) -> Model:
     if not path.exists():
         return model
     parameters = _read(path).get("parameters", {})
+    held = () if model.source is None else model.source.held
+    absent = tuple(f"{group}/{joint}." for joint in held for group in ("joints", "actuators"))
+    parameters = {name: value for name, value in parameters.items() if not name.startswith(absent)}
     for name in sorted(parameters, key=lambda name: not name.endswith((MODEL_SUFFIX, JOINTS_SUFFIX))):
         try:
             model = _with_value(model, name, parameters[name])

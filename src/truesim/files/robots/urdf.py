@@ -36,12 +36,12 @@ class UrdfBuild:
     spec: mujoco.MjSpec
     shapes: Shapes
     found: Collector
-    floating_base: bool
+    source: Source
 
 
 def read_urdf(text: str, source: Source) -> Model:
     """Model of a URDF text; its meshes are relative to `source.path`."""
-    built = build(text, source.path, source.floating_base)
+    built = build(text, source)
     with collect_warnings([]), errors_as_sentences(source.path):
         compiled = compile_readable(built.spec, built.found)
     model = from_compiled(compiled, source)
@@ -50,17 +50,17 @@ def read_urdf(text: str, source: Source) -> Model:
     return dataclasses.replace(model, findings=built.found.findings() + model.findings)
 
 
-def build(text: str, path: Path, floating_base: bool) -> UrdfBuild:
+def build(text: str, source: Source) -> UrdfBuild:
     """MuJoCo specification of a URDF text, in which every body has unit mass and inertia.
 
     MuJoCo refuses massless links and inertias that no rigid body has; the file's values are set in the `Model`.
     """
-    found = Collector()
+    found, path = Collector(), source.path
     tree = read_tree(text, path.name, found)
     spec = mujoco.MjSpec()
     spec.modelname = tree.name
     spec.compiler.degree = False
-    built = UrdfBuild(tree, spec, Shapes(spec, tree.root, path, found), found, floating_base)
+    built = UrdfBuild(tree, spec, Shapes(spec, tree.root, path, found), found, source)
     if tree.base is None:
         return built
     if WORLD in tree.links and tree.base != WORLD:
@@ -74,7 +74,7 @@ def build(text: str, path: Path, floating_base: bool) -> UrdfBuild:
 
 def _add_ground(built: UrdfBuild) -> None:
     tree, ground = built.tree, built.tree.links[WORLD]
-    if built.floating_base:
+    if built.source.floating_base:
         raise error(tree.file, ground, "is the ground and cannot float; load without a floating base")
     if ground.first("inertial"):
         built.found.add("link", WORLD, "is the ground: its mass has no effect", "note")
@@ -95,7 +95,7 @@ def _add_link(built: UrdfBuild, parent: mujoco.MjsBody, name: str, joint: str | 
             body.pos = vector(tree.file, place, "xyz", (0.0, 0.0, 0.0))
             body.quat = quaternion_of_rpy(vector(tree.file, place, "rpy", (0.0, 0.0, 0.0)))
             _add_joint(built, body, joint, element)
-        elif built.floating_base:
+        elif built.source.floating_base:
             free = "floating_base"
             while free in tree.joints:
                 free += "_"
@@ -106,7 +106,7 @@ def _add_link(built: UrdfBuild, parent: mujoco.MjsBody, name: str, joint: str | 
 
 def _add_joint(built: UrdfBuild, body: mujoco.MjsBody, name: str, element: Element) -> None:
     kind, file = element.get("type"), built.tree.file
-    if kind == "fixed":
+    if kind == "fixed" or name in built.source.held:
         return
     if kind == "floating":
         if body.parent != built.spec.worldbody:

@@ -39,3 +39,15 @@ def coordinates_of(problem: Problem, values: Mapping[str, object]) -> Float[np.n
     low, high = problem.parameters.bounds
     coordinates = [p.transform.coordinates(values[p.name]) for p in problem.parameters]
     return np.clip(np.concatenate([np.zeros(0), *coordinates]), low, high)
+
+
+def same_values(problem: Problem, theta: Float[np.ndarray, " size"], other: Problem) -> Float[np.ndarray, " size"]:
+    """Coordinates of the same values in a problem with other bounds and scales.
+
+    Args:
+        problem: A problem.
+        theta: Its coordinates.
+        other: A problem with parameters of the same names.
+    """
+    values = {p.name: v for p, v in zip(problem.parameters, problem.parameters.values(theta), strict=True)}
+    return coordinates_of(other, {name: np.asarray(value) for name, value in values.items()})

@@ -14,6 +14,7 @@ from truesim.core.typing import Bool, Float
 from truesim.files.logs import Log
 from truesim.identification.regression.errors import BAND, joint_names, rigid_torques
 from truesim.identification.regression.gains import MAX_PERCENT, doubted_gain
+from truesim.identification.regression.limits import lift_position_limits
 from truesim.identification.regression.signals import JointSamples, band_limited, rest_speeds
 from truesim.identification.regression.torques import TorqueMap
 from truesim.physics.model.model import Model
@@ -109,10 +110,17 @@ def _contradiction(model: Model, samples: JointSamples, names: Sequence[str]) ->
 
 
 def _limits(model: Model, logs: Sequence[Log], names: Sequence[str]) -> list[Finding]:
-    """Torques beyond the effort limits of the file, which would clip them in a simulation."""
+    """Torques and positions beyond the limits of the file, which would stop a simulation there."""
     found, torques = [], TorqueMap.of(model)
     links = [link for link in model.topology.links if link.joint >= 0]
+    lifted = np.any(
+        np.asarray(lift_position_limits(model, logs).joints.range) != np.asarray(model.joints.range), axis=1
+    )
     for j, link in enumerate(links):
+        if lifted[link.joint]:
+            low, high = np.asarray(model.joints.range)[link.joint]
+            text = f"its position leaves the file's range of {low:.3g} to {high:.3g}: the limit is lifted."
+            found.append(Finding(names[j], text, "warning"))
         high = np.asarray(model.joints.force_range)[link.joint, 1]
         if model.joints.force_limited[link.joint]:
             peak = max(float(np.abs(torques.joint(log, j, log.time)).max(initial=0.0)) for log in logs)

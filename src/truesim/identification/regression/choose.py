@@ -21,13 +21,17 @@ from truesim.identification.regression.equations import (
 )
 from truesim.identification.regression.errors import BAND
 from truesim.identification.regression.estimate import ArmSystem, Regressed, Terms, basic_terms, regress
-from truesim.identification.regression.signals import STRIBECK_SPEEDS, JointSamples, band_limited
+from truesim.identification.regression.signals import STRIBECK_SPEEDS, JointSamples, band_limited, rest_speeds
 from truesim.physics.model.model import Model
 
 BAND_FACTORS = (0.5, 2.0)
 """Other bands that are tried, relative to `BAND`."""
 REGRESSION_FOLDS = 5
-"""Contiguous blocks of cross-validation."""
+"""Folds of cross-validation."""
+FOLD_CYCLES = (1, 3, 9, 27)
+"""Contiguous blocks of each fold in a log: the least for which every joint moves in several folds."""
+MAX_FOLD_SHARE = 0.5
+"""Largest part of a joint's motion in one fold. Larger allows folds without which a joint is hardly known."""
 BAND_GAIN = 0.02
 """Another band is taken if it lowers the cross-validated error by this fraction. Larger keeps `BAND` more often."""
 OFFSET_GAIN = 0.01
@@ -92,8 +96,8 @@ def choose(model: Model, logs: Sequence[Log], load_friction: bool = True) -> Cho
         logs: Prepared logs with joint torques.
         load_friction: Whether friction that is proportional to the load may be added.
     """
-    samples = band_limited(model, logs, BAND)
-    folds = fold(samples)
+    samples, rest = band_limited(model, logs, BAND), rest_speeds(model)
+    folds = fold(samples, rest)
     reference = reduce(model, samples, folds)
     first = regress(ArmSystem.of(model, reference, basic_terms(model.nv)), np.arange(REGRESSION_FOLDS), 1.0)
     weight = _prior_weight(correlation_times(model, samples, first))
@@ -101,7 +105,8 @@ def choose(model: Model, logs: Sequence[Log], load_friction: bool = True) -> Cho
     for factor in BAND_FACTORS:
         other = band_limited(model, logs, factor * BAND)
         if len(other):
-            reductions[factor * BAND] = (other, fold(other), reduce(model, other, fold(other)))
+            own = fold(other, rest)
+            reductions[factor * BAND] = (other, own, reduce(model, other, own))
     errors = {
         band: cross_validate(model, reduced, reference, basic_terms(model.nv), weight)
         for band, (_, _, reduced) in reductions.items()
@@ -121,12 +126,24 @@ def choose(model: Model, logs: Sequence[Log], load_friction: bool = True) -> Cho
     return Chosen(samples, folds, basic, best, weight, correlation_times(model, samples, best), errors, loaded)
 
 
-def fold(samples: JointSamples, number: int = REGRESSION_FOLDS) -> Int[np.ndarray, " samples"]:
-    """Contiguous blocks of equal length in each log, so that the order of logs does not matter."""
-    out = np.zeros(len(samples), int)
-    for log in np.unique(samples.log):
-        own = np.flatnonzero(samples.log == log)
-        out[own] = np.arange(len(own)) * number // len(own)
+def fold(samples: JointSamples, rest: Float[np.ndarray, " joints"]) -> Int[np.ndarray, " samples"]:
+    """Contiguous blocks of equal length in each log, so that the order of logs does not matter.
+
+    Each fold is one block, or several shorter ones where a joint would move in a single fold only: in a log that moves
+    one joint after the other.
+
+    Args:
+        samples: Motion and torque.
+        rest: Speed below which each joint counts as at rest.
+    """
+    out, moving = np.zeros(len(samples), int), np.abs(samples.v) > rest
+    for cycles in FOLD_CYCLES:
+        for log in np.unique(samples.log):
+            own = np.flatnonzero(samples.log == log)
+            out[own] = np.arange(len(own)) * REGRESSION_FOLDS * cycles // len(own) % REGRESSION_FOLDS
+        moved = np.stack([moving[out == k].sum(axis=0) for k in range(REGRESSION_FOLDS)])
+        if np.all(moved.max(axis=0) <= MAX_FOLD_SHARE * moved.sum(axis=0)):
+            break
     return out
 
 

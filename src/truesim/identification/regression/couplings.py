@@ -17,7 +17,7 @@ from truesim.identification.regression.choose import fold, least_squares, residu
 from truesim.identification.regression.equations import reduce
 from truesim.identification.regression.errors import BAND, joint_names
 from truesim.identification.regression.estimate import BASIC_TERMS, ArmSystem, basic_terms, regress
-from truesim.identification.regression.signals import REST_SPEED, JointSamples, band_limited
+from truesim.identification.regression.signals import REST_SPEED, JointSamples, band_limited, rest_speeds
 from truesim.physics.model.kinds import HINGE
 from truesim.physics.model.model import Model
 from truesim.physics.model.tendons import couplings, with_coupling
@@ -63,7 +63,7 @@ def add_couplings(model: Model, logs: Sequence[Log]) -> Model:
 
 
 def _best_pair(model: Model, samples: JointSamples) -> _Pair | None:
-    folds = fold(samples)
+    folds = fold(samples, rest_speeds(model))
     reduced = reduce(model, samples, folds)
     system = ArmSystem.of(model, reduced, basic_terms(model.nv))
     found = regress(system, np.arange(len(reduced.gram)), 1.0)

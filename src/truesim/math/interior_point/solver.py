@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from truesim.core.typing import Array, Bool, Float, Int
 from truesim.math.interior_point.central_path import (
@@ -32,11 +33,18 @@ RESTART_PRODUCT = 1e4
 MAX_FINAL_ITERATIONS = 8
 """Maximum Newton steps at the final barrier; beyond them rounding prevents further progress."""
 CENTRALITY_TOLERANCE = 1e-14
-"""Deviation of the products from the barrier, relative to the energy of each constraint; float64 allows no less."""
+"""Deviation of the products from the barrier, relative to the energy of each constraint; float64 allows no less.
+
+Other precisions have this and `TARGET_BALANCE` in proportion to their rounding.
+"""
 FINAL_PHASE_RATIO = 10.0
 """Products below this multiple of the barrier are solved by plain Newton steps."""
 TARGET_BALANCE, ACCEPTED_BALANCE = 1e-13, 1e-9
 """Residual of the momentum balance, relative to the largest impulse: aimed at, and accepted as converged."""
+LOOSEST_BALANCE = 2e-4
+"""Accepted residual of the momentum balance in lower precision."""
+LEAST_BARRIER = 1e-6 / float(np.finfo(np.float32).eps)
+"""Smallest barrier in units of rounding; a smaller one is lost in the rounding of float32, far from that of float64."""
 STEP_TO_BOUNDARY, RESTART_STEP_TO_BOUNDARY = 0.99, 0.9
 """Largest fraction of the way to the boundary in one step: at first, and after a restart."""
 MIN_REDUCTION = 0.01
@@ -68,6 +76,7 @@ def solve(
     """
     skip = jnp.zeros((), bool) if skip is None else skip
     problem, warm_start = jax.lax.stop_gradient((problem, warm_start))
+    aimed, accepted = of_precision(TARGET_BALANCE, problem.free.dtype), accepted_balance(problem.free.dtype)
 
     def unfinished(carry: tuple) -> Array:
         *_, done, count, late = carry
@@ -83,7 +92,7 @@ def solve(
             problem, cone, point, jnp.where(count < RESTART_ITERATION, STEP_TO_BOUNDARY, RESTART_STEP_TO_BOUNDARY)
         )
         products = _mean_product(problem, cone, point)
-        done = _is_balanced(problem, cone, point, TARGET_BALANCE) & _is_centered(problem, cone, point)
+        done = _is_balanced(problem, cone, point, aimed) & _is_centered(problem, cone, point)
         near = products < FINAL_PHASE_RATIO * problem.barrier
         best = near | (jnp.isfinite(products) & (late == 0))
         return point, _where(best, point, kept), done, count + 1, late + near.astype(jnp.int32)
@@ -99,8 +108,23 @@ def solve(
     finite = jnp.isfinite(_mean_product(problem, cone, point))  # otherwise rounding has put the point on a boundary
     point = _where(finite, point, kept)
     near = _mean_product(problem, cone, point) < FINAL_PHASE_RATIO * problem.barrier
-    converged = ~skip & (done | (near & _is_balanced(problem, cone, point, ACCEPTED_BALANCE)))
+    converged = ~skip & (done | (near & _is_balanced(problem, cone, point, accepted)))
     return ConeSolution(point, count - begin, converged)
+
+
+def of_precision(tolerance: float, dtype: np.dtype) -> float:
+    """Tolerance of float64 in proportion to the rounding of another precision."""
+    return tolerance * float(np.finfo(dtype).eps / np.finfo(np.float64).eps)
+
+
+def accepted_balance(dtype: np.dtype) -> float:
+    """Residual of the momentum balance, relative to the largest impulse, that counts as converged."""
+    return max(ACCEPTED_BALANCE, min(of_precision(ACCEPTED_BALANCE, dtype), LOOSEST_BALANCE))
+
+
+def least_barrier(dtype: np.dtype) -> float:
+    """Smallest barrier that a precision can resolve."""
+    return LEAST_BARRIER * float(np.finfo(dtype).eps)
 
 
 def _where(condition: Array, first: Iterate, second: Iterate) -> Iterate:
@@ -184,7 +208,7 @@ def _is_centered(problem: ConeProblem, cone: AbstractCone, point: Iterate) -> Bo
         r.joint_friction.speed / problem.joint_friction_energy,
         (r.joint_friction.force / problem.joint_friction_energy[:, None]).reshape(-1),
     ]
-    return jnp.max(jnp.abs(jnp.concatenate(parts)), initial=0.0) < CENTRALITY_TOLERANCE
+    return jnp.max(jnp.abs(jnp.concatenate(parts)), initial=0.0) < of_precision(CENTRALITY_TOLERANCE, energy.dtype)
 
 
 def _is_balanced(problem: ConeProblem, cone: AbstractCone, point: Iterate, tolerance: float) -> Bool[Array, ""]:
@@ -195,4 +219,6 @@ def _is_balanced(problem: ConeProblem, cone: AbstractCone, point: Iterate, toler
     size = jnp.abs(problem.inertia) @ (jnp.abs(v) + jnp.abs(problem.free)) + jnp.abs(momentum)
     size = size + jnp.abs(problem.normal).T @ point.normal + jnp.abs(problem.equality).T @ jnp.abs(point.equality)
     opened = jnp.abs(problem.equality @ v - problem.target)
-    return jnp.all(off <= tolerance * jnp.max(size)) & jnp.all(opened <= ACCEPTED_BALANCE * problem.equality_speed)
+    return jnp.all(off <= tolerance * jnp.max(size)) & jnp.all(
+        opened <= accepted_balance(v.dtype) * problem.equality_speed
+    )

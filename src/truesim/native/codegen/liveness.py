@@ -77,7 +77,10 @@ def _is_unchanged(g: Algebra, gate: int, carry: int, after: int) -> bool:
 
 
 def share_reciprocals(g: Algebra, live: set[int]) -> None:
-    """Replace several divisions by the same number by multiplications with its reciprocal."""
+    """Replace several divisions by the same number by multiplications with its reciprocal.
+
+    Loops with such a division depend on the reciprocal afterwards, instead of the divisor.
+    """
     by_divisor: dict[int, list[int]] = defaultdict(list)
     for n in sorted(live):
         if g.ops[n] == "div" and g.scalar(n).kind == "float" and g.values[g.args[n][1]] is None:
@@ -91,6 +94,9 @@ def share_reciprocals(g: Algebra, live: set[int]) -> None:
         for n in quotients:
             if n != reciprocal:
                 g.ops[n], g.args[n] = "mul", (g.args[n][0], reciprocal)
+    for n in sorted(live):
+        if g.ops[n] == "loop":
+            _prune_loop(g, n, live)
 
 
 def is_free(g: Algebra, n: int) -> bool:

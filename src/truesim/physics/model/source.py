@@ -27,6 +27,8 @@ class Source:
     """`mjcf` or `urdf`."""
     floating_base: bool = False
     """True if a free joint was added to the root link of a URDF."""
+    held: tuple[str, ...] = ()
+    """Joints of a URDF that were read as fixed at zero."""
     compiled: Any = dataclasses.field(default=None, compare=False, repr=False)
     """MuJoCo's compiled model of the file, whose collision functions detect contacts."""
     rows: SimulatedRows = NO_ROWS

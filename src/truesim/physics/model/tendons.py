@@ -17,6 +17,20 @@ from truesim.physics.model.constraints import Tendons
 from truesim.physics.model.kinds import HINGE, SLIDE
 from truesim.physics.model.model import Model
 
+ROTOR_SUFFIX, GEAR_SUFFIX = "_rotor", "_gear"
+"""Endings of the names of a rotor's joint and of its gear, after that of the joint that it drives."""
+
+
+def gears(model: Model) -> dict[str, tuple[int, int]]:
+    """Joint and rotor of each gear: a tendon whose length is the difference of the two."""
+    found = {}
+    for name, row in zip(model.tendons.names, np.asarray(model.tendons.coefficients), strict=True):
+        joint = name.removesuffix(GEAR_SUFFIX)
+        pair = [model.joints.names.index(x) for x in (joint, joint + ROTOR_SUFFIX) if x in model.joints.names]
+        if len(pair) == 2 and name != joint and row[pair[0]] == -row[pair[1]] and np.count_nonzero(row) == 2:
+            found[name] = (pair[0], pair[1])
+    return found
+
 
 def tendon_lengths(model: Model, q: Float[Array, " nq"]) -> Float[Array, " tendons"]:
     """Length of each tendon: sum of coefficient times coordinate over its joints [m]."""

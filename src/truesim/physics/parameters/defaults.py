@@ -114,6 +114,16 @@ def _impedance(start: Value) -> Default:
     return Default(Linear(scale, start.shape), np.minimum(low, start), np.maximum(high, start))
 
 
+def _play(start: Value) -> Default:
+    """Both ends of the slack of a spring, which stay on their sides of its middle."""
+    usual = _linear(0.02)(start)
+    if not start.shape:
+        return usual
+    middle = np.full(2, float(np.mean(start)))
+    ends = np.array([True, False])
+    return Default(usual.transform, np.where(ends, usual.low, middle), np.where(ends, middle, usual.high))
+
+
 def _unbounded(transform: AbstractTransform, start: Value) -> Default:
     return Default(transform, np.full_like(start, -np.inf), np.full_like(start, np.inf))
 
@@ -134,6 +144,7 @@ FIELD_DEFAULTS: dict[str, DefaultRule] = {
     "armature": _not_negative(0.01),
     "stiffness": _not_negative(1.0),
     "springref": _linear(0.1),
+    "spring_length": _play,
     "ref": _linear(0.1),
     "gain": _gain,
     "offset": _linear(0.1),

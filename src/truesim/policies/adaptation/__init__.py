@@ -12,7 +12,6 @@ from truesim.policies.adaptation.conditioned_policy import (
     train_universal,
 )
 from truesim.policies.adaptation.conditioned_task import tell_parameters
-from truesim.policies.adaptation.coordinates import ParameterCoordinates
 from truesim.policies.adaptation.dropo import DropoOptions, dropo
 from truesim.policies.adaptation.env_bench import EnvBench
 from truesim.policies.adaptation.episode_search import (
@@ -47,6 +46,7 @@ from truesim.policies.adaptation.simopt import (
     simopt_round,
 )
 from truesim.policies.adaptation.task_bench import TaskBench, held_out_task
+from truesim.policies.coordinates import ParameterCoordinates
 
 __all__ = [
     "ADAPTATION_METHODS",

@@ -19,8 +19,8 @@ from truesim.core.errors import TruesimError
 from truesim.core.precision import float32
 from truesim.core.typing import Array, Float
 from truesim.policies.adaptation.conditioned_task import tell_parameters
-from truesim.policies.adaptation.coordinates import ParameterCoordinates
 from truesim.policies.adaptation.encoder_network import EncoderNetwork
+from truesim.policies.coordinates import ParameterCoordinates
 from truesim.policies.environment import Environment
 from truesim.policies.learners.ppo import Ppo, PpoOptions, PpoState
 from truesim.policies.networks import Layers, MeanNetwork, Normalizer, apply_layers

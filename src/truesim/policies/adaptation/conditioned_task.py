@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from truesim.policies.adaptation.coordinates import ParameterCoordinates
+from truesim.policies.coordinates import ParameterCoordinates
 from truesim.policies.draws import Draws
 from truesim.policies.task import Instant, Memory, Observation, PolicyTask
 

@@ -88,6 +88,20 @@ class LearnerOptions(abc.ABC):
         """The learner on an environment."""
 
 
+PLAYED = ("episodes", "outcome", "memory", "teacher_memory", "fresh")
+"""Fields of learning states that belong to an environment; the others are what was learned."""
+
+
+def carry_over(learned: Any, fresh: Any) -> Any:
+    """State of a learner on another environment, which has learned what it has on its own.
+
+    Args:
+        learned: State on the other environment.
+        fresh: State before training on this one.
+    """
+    return learned._replace(**{name: getattr(fresh, name) for name in learned._fields if name in PLAYED})
+
+
 class Samples(NamedTuple):
     """Control steps of all episodes: time first, then episodes."""
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from truesim.core.errors import TruesimError, unknown_name
 from truesim.policies.learners import LEARNERS, LearnerOptions, PpoOptions
 from truesim.policies.learners.ars import ArsOptions
+from truesim.policies.learners.cloning import CloneOptions
+from truesim.policies.learners.distillation import DistillOptions
 from truesim.policies.randomization import Randomization
 from truesim.policies.task import PolicyTask, with_conditions
 from truesim.policies.tasks.acrobot import acrobot_swingup
@@ -72,24 +74,37 @@ def find_task(name: str) -> TaskEntry:
     return TASKS[name]
 
 
-def learner_named(task: str, name: str | None = None, network: str | None = None) -> LearnerOptions:
+def learner_named(
+    task: str, name: str | None = None, network: str | None = None, *, source: str | None = None
+) -> LearnerOptions:
     """Options with which a task is learned.
 
     Args:
         task: Name of the task.
         name: Learner of `LEARNERS`; by default the task's own.
         network: Network of the policy; by default the task's own.
+        source: What an imitating learner imitates: the folder of a teacher, or recorded episodes.
     """
     own = find_task(task).learner
     if name is not None and name not in LEARNERS:
         raise unknown_name("learner", name, LEARNERS)
     options: LearnerOptions = own
     if name is not None and not isinstance(own, LEARNERS[name]):
-        if LEARNERS[name] is ArsOptions:
-            options = ArsOptions()  # a linear policy, whatever the task has
-        else:
-            options = LEARNERS[name](hidden=own.hidden, activation=own.activation, normalize=own.normalize)
+        options = _other_learner(name, own, source or "")
+    elif source:
+        raise TruesimError(f"The learner {name or 'ppo'} imitates nothing; --learner distill or clone does.")
     return options if network is None else dataclasses.replace(options, network=network)
+
+
+def _other_learner(name: str, own: PpoOptions, source: str) -> LearnerOptions:
+    """Options of a learner that is not the task's own, with the network of the task's own."""
+    if name == "ars":
+        return ArsOptions()  # a linear policy, whatever the task has
+    if name == "distill":
+        return DistillOptions(teacher=source, hidden=own.hidden, activation=own.activation)
+    if name == "clone":
+        return CloneOptions(demonstrations=source, hidden=own.hidden, activation=own.activation)
+    return LEARNERS[name](hidden=own.hidden, activation=own.activation, normalize=own.normalize)
 
 
 def make_task(name: str, robot: str | Path | None = None, randomization: Randomization | None = None) -> PolicyTask:

@@ -1,4 +1,7 @@
-"""A quadruped of a robot file: its feet, legs, home posture and torque limits, and position control of its joints."""
+"""A quadruped of a robot file: its feet, legs, home posture and torque limits, and position control of its joints.
+
+What the file lacks is made up: a floor, motors and their torques, a posture in which it stands, gains of its servos.
+"""
 
 import dataclasses
 import math
@@ -8,7 +11,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
-from truesim.core.errors import FileError, TruesimError
+from truesim.core.errors import FileError
 from truesim.core.missing import missing_file
 from truesim.core.typing import Array, Float
 from truesim.files.robots.load import loads
@@ -16,12 +19,27 @@ from truesim.math.soft_constraints.newton import NewtonOptions
 from truesim.math.spatial.rotation import quaternion_matrix
 from truesim.physics.contact.models.mujoco import MujocoContact
 from truesim.physics.dynamics import body_poses
-from truesim.physics.model.kinds import FREE
 from truesim.physics.model.model import Geoms, Model
 from truesim.physics.simulation import Simulator
+from truesim.policies.tasks.standing import (
+    add_floor,
+    add_motors,
+    find_legs,
+    kinematics,
+    standing_posture,
+    torque_limits,
+)
 
 SHAPES_WITH_HEIGHT = ("sphere", "capsule", "cylinder", "box")
 """Shapes of which `lowest_points` knows the lowest point."""
+SERVO_DEFLECTION = 0.6
+"""Deflection at which servos reach the torque of the weaker motors [rad]; larger makes softer servos."""
+LEAST_DAMPING = 1.0 / 80.0
+"""Damping of servos over their stiffness [s]: at least that much."""
+DAMPING_RATIO = 0.7
+"""Damping of a joint with its servo, in the air, as a part of the critical one; larger oscillates less."""
+STABLE_DAMPING = 0.5
+"""Largest change of a joint's speed by the damping of its servo in a time step, as a part of the speed."""
 TRAINING_SOLVER = NewtonOptions(iterations=8, tolerance=1e-5, line_search_points=50, line_search_tolerance=0.1)
 """Stopping rules of the contact solver in training; tighter ones take longer and move alike, fewer points diverge."""
 
@@ -35,7 +53,7 @@ class LeggedRobot:
     compiled: mujoco.MjModel
     """The same robot in MuJoCo, at the file's own time step."""
     home: np.ndarray
-    """Configuration of the file's first keyframe [m, rad]."""
+    """Configuration in which it stands: that of the file's first keyframe, if it has one [m, rad]."""
     feet: tuple[int, ...]
     """Geom of each foot."""
     gait: np.ndarray
@@ -52,13 +70,18 @@ class LeggedRobot:
     """Largest torque of each joint [N m]."""
     stiffness: float
     """Of position control [N m/rad]."""
-    damping: float
-    """Of position control [N m s/rad]."""
+    damping: np.ndarray
+    """Of the position control of each joint [N m s/rad]."""
 
     @property
     def base(self) -> str:
         """Name of the body that moves freely."""
         return self.simulator.model.bodies.names[0]
+
+    @property
+    def height(self) -> float:
+        """Height of the base of the standing robot [m]."""
+        return float(self.home[2])
 
     @property
     def radius(self) -> float:
@@ -75,15 +98,13 @@ class LeggedRobot:
         )
 
 
-def read_quadruped(path: str | Path, *, stiffness: float, damping: float, timestep: float) -> LeggedRobot:
-    """Quadruped of an MJCF file with four feet, a free base, a keyframe and one actuator for each joint of its legs.
+def read_quadruped(path: str | Path, *, timestep: float) -> LeggedRobot:
+    """Quadruped of a robot file with a free base and four legs.
 
     Actuators become position servos within the torques of the file.
 
     Args:
-        path: The file, with a floor.
-        stiffness: Of position control [N m/rad].
-        damping: Of position control, besides the damping of the joints [N m s/rad].
+        path: The file.
         timestep: Time step of training [s].
     """
     path = Path(path)
@@ -91,30 +112,33 @@ def read_quadruped(path: str | Path, *, stiffness: float, damping: float, timest
         raise missing_file("robot file", path)
     try:
         spec = mujoco.MjSpec.from_file(str(path))
-        torque = _torques(spec.compile())
+        add_motors(spec)
+        compiled = spec.compile()
+        add_floor(spec, compiled)
+        compiled = spec.compile()
     except ValueError as error:
         raise FileError(f"{path} cannot be read by MuJoCo: {error}") from error
-    for actuator, most in zip(spec.actuators, torque, strict=True):
+    legs = find_legs(compiled, path.name)
+    home = standing_posture(compiled, legs, path.name)
+    torque = torque_limits(compiled, home[2])
+    stiffness = float(f"{np.median(torque) / SERVO_DEFLECTION:.2g}")
+    damping = _servo_damping(compiled, home, stiffness, timestep)
+    for actuator, most, damps in zip(spec.actuators, torque, damping, strict=True):
         actuator.gaintype, actuator.biastype = mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_AFFINE
-        actuator.gainprm[0], actuator.biasprm[:3] = stiffness, [0.0, -stiffness, -damping]
+        actuator.gainprm[0], actuator.biasprm[:3] = stiffness, [0.0, -stiffness, -damps]
         actuator.ctrllimited, actuator.forcelimited, actuator.forcerange = 0, 1, [-most, most]
     model = loads(spec.to_xml(), path=path)
-    if not model.keyframes:
-        raise TruesimError(f"{path.name} has no keyframe: give it one with the robot standing.")
     links = model.topology.links
-    if not links or links[0].kind != FREE:
-        raise TruesimError(f"{path.name} has no free base: its first body needs a <freejoint/>.")
     assert model.source is not None, "a file is its source"
     own = [next(link for link in links if link.joint == joint) for joint in model.actuators.joints]
-    centers = _geom_centers(model.source.compiled)
-    feet = _feet(model, centers)
+    feet = tuple(leg.foot for leg in legs)
     simulator = Simulator.of(model, timestep=timestep, contact=MujocoContact.of(model, solver=TRAINING_SOLVER))
     return LeggedRobot(
         simulator=simulator,
         compiled=model.source.compiled,
-        home=np.asarray(model.keyframes[0].q, float),
+        home=home,
         feet=feet,
-        gait=_trot(centers[list(feet), :2]),
+        gait=_trot(kinematics(compiled, home).geom_xpos[list(feet), :2]),
         joint_q=np.array([link.q.start for link in own]),
         joint_v=np.array([link.v.start for link in own]),
         hips=np.array([float(link.body >= 0 and _parent_is_base(model, link.body)) for link in own]),
@@ -125,20 +149,15 @@ def read_quadruped(path: str | Path, *, stiffness: float, damping: float, timest
     )
 
 
-def _torques(compiled: mujoco.MjModel) -> np.ndarray:
-    """Largest torque of each actuator: a motor's control range, else its force range, else the joint's."""
-    found = np.full(compiled.nu, np.inf)
-    for k in range(compiled.nu):
-        joint = compiled.actuator_trnid[k, 0]
-        if compiled.actuator_biastype[k] == mujoco.mjtBias.mjBIAS_NONE and compiled.actuator_ctrllimited[k]:
-            found[k] = abs(compiled.actuator_ctrlrange[k, 1] * compiled.actuator_gear[k, 0])
-        elif compiled.actuator_forcelimited[k]:
-            found[k] = compiled.actuator_forcerange[k, 1]
-        elif compiled.jnt_actfrclimited[joint]:
-            found[k] = compiled.jnt_actfrcrange[joint, 1]
-        else:
-            raise TruesimError(f"The actuator {compiled.actuator(k).name} has no torque limit in the robot file.")
-    return found
+def _servo_damping(compiled: mujoco.MjModel, home: np.ndarray, stiffness: float, timestep: float) -> np.ndarray:
+    """Damping of each position servo, besides that of its joint [N m s/rad]."""
+    data, mass_matrix = kinematics(compiled, home), np.zeros((compiled.nv, compiled.nv))
+    mujoco.mj_forward(compiled, data)
+    mujoco.mj_fullM(compiled, data, mass_matrix)
+    dofs = compiled.jnt_dofadr[compiled.actuator_trnid[:, 0]]
+    inertia = np.diag(mass_matrix)[dofs]
+    wanted = 2.0 * DAMPING_RATIO * np.sqrt(stiffness * inertia) - compiled.dof_damping[dofs]
+    return np.clip(wanted, LEAST_DAMPING * stiffness, STABLE_DAMPING * inertia / timestep)
 
 
 def _is_obstacle(geoms: Geoms, g: int) -> bool:
@@ -149,28 +168,6 @@ def _is_obstacle(geoms: Geoms, g: int) -> bool:
 def _parent_is_base(model: Model, body: int) -> bool:
     link = model.topology.body_link[body]
     return model.topology.links[link].parent == model.topology.body_link[0]
-
-
-def _feet(model: Model, centers: np.ndarray) -> tuple[int, ...]:
-    """Lowest colliding geom of each body at the end of a leg."""
-    links, geoms = model.topology.links, model.geoms
-    inner = {links[link].parent for link in model.topology.body_link}
-    feet = []
-    for leaf in [b for b, link in enumerate(model.topology.body_link) if link not in inner]:
-        own = [g for g, b in enumerate(geoms.bodies) if b == leaf and _is_obstacle(geoms, g)]
-        if own:
-            feet.append(min(own, key=lambda g: centers[g, 2]))
-    if len(feet) != 4:
-        raise TruesimError(f"The robot has {len(feet)} feet (lowest geoms of outermost bodies); a quadruped has four.")
-    return tuple(feet)
-
-
-def _geom_centers(compiled: mujoco.MjModel) -> np.ndarray:
-    """Centers of all geoms at the first keyframe [m]."""
-    data = mujoco.MjData(compiled)
-    mujoco.mj_resetDataKeyframe(compiled, data, 0)
-    mujoco.mj_kinematics(compiled, data)
-    return np.array(data.geom_xpos)
 
 
 def _trot(places: np.ndarray) -> np.ndarray:

@@ -19,15 +19,20 @@ from truesim.policies.draws import Draws
 from truesim.policies.randomization import Randomization, uniform
 from truesim.policies.task import Actions, CommandSource, Instant, Memory, Observation, PolicyTask, Pushes, Reward, Term
 from truesim.policies.tasks.legged_robot import LeggedRobot, geom_positions, lowest_points, read_quadruped, trot_phase
+from truesim.policies.tasks.rehearsal import rehearsal_simulator
 
 JOYSTICK_PERIOD, TRAINING_STEP = 0.02, 0.005
 """Control period and time step [s]."""
 ACTION_SCALE = 0.4
 """Change of a joint's target per action [rad]."""
+USUAL_HEIGHT, USUAL_STIFFNESS = 0.27, 40.0
+"""Standing height [m] and stiffness [N m/rad] for which the numbers below hold; others are scaled."""
 CLOCK = 2.0
-"""Frequency of the trot [Hz]."""
+"""Frequency of the trot [Hz]; with the height h it falls as 1 / sqrt(h)."""
 STEP_HEIGHT = 0.07
-"""Height to which the clock asks a foot to rise [m]."""
+"""Height to which the clock asks a foot to rise [m]; it grows with the robot."""
+PAYLOAD = (-0.145, 0.29)
+"""Range of the additional mass of the base, as a part of its own."""
 SOLE = 1.11
 """Height of a foot's center, in radii, below which it is in contact: contact is soft, and feet sink in."""
 COMMAND_LOW, COMMAND_HIGH = np.array([-0.8, -0.5, -0.9]), np.array([1.2, 0.5, 0.9])
@@ -38,7 +43,7 @@ TEST_LOW, TEST_HIGH = np.array([-0.6, -0.4, -0.7]), np.array([1.0, 0.4, 0.7])
 
 def go2_joystick(robot: str | Path, randomization: Randomization | None = None) -> PolicyTask:
     """Task of a quadruped's file, such as Unitree Go2 of MuJoCo Menagerie (`unitree_go2/scene.xml`)."""
-    own = read_quadruped(robot, stiffness=40.0, damping=0.5, timestep=TRAINING_STEP)
+    own = read_quadruped(robot, timestep=TRAINING_STEP)
     return PolicyTask(
         name="go2-joystick",
         simulator=own.simulator,
@@ -56,6 +61,7 @@ def go2_joystick(robot: str | Path, randomization: Randomization | None = None) 
             draw_for_test=lambda draw: draw.uniform(TEST_LOW, TEST_HIGH, (3,)),
         ),
         memory=_gait_memory(own),
+        rehearsal=rehearsal_simulator(own.simulator, own.feet, own.height),
         pushes=Pushes((0, 1), 0.5, (3.0, 10.0)),
         randomization=default_randomization(own).merged(randomization or Randomization()),
         period=JOYSTICK_PERIOD,
@@ -69,12 +75,12 @@ def go2_joystick(robot: str | Path, randomization: Randomization | None = None) 
 
 def default_randomization(own: LeggedRobot) -> Randomization:
     """Friction of the feet, payload, center of mass and gains of position control."""
-    names = own.simulator.model.geoms.names
+    names, mass = own.simulator.model.geoms.names, float(own.simulator.model.bodies.mass[0])
     feet = ",".join(f"geoms/{names[g]}.friction[0]" for g in own.feet)
     return Randomization(
         {
             feet: uniform(0.5, 1.5, "scale"),
-            f"bodies/{own.base}.mass": uniform(-1.0, 2.0, "add"),
+            f"bodies/{own.base}.mass": uniform(mass * PAYLOAD[0], mass * PAYLOAD[1], "add"),
             f"bodies/{own.base}.com": uniform(-0.03, 0.03, "add"),
             "actuators/*.gain,actuators/*.bias[1]": uniform(0.9, 1.1, "scale"),
         }
@@ -109,6 +115,7 @@ def _reset(own: LeggedRobot) -> Callable[[Simulator, Draws], State]:
 
 def _gait_memory(own: LeggedRobot) -> Memory:
     """Phase of the clock; positions, contact, slip and time in the air of the feet."""
+    clock = CLOCK / math.sqrt(own.height / USUAL_HEIGHT)
 
     def feet(now: Instant) -> Array:
         return geom_positions(now.simulator.model, now.q, own.feet)
@@ -128,7 +135,7 @@ def _gait_memory(own: LeggedRobot) -> Memory:
         contact = (places[:, 2] < SOLE * own.radius).astype(places.dtype)
         velocity = (places - old["feet"])[:, :2] / JOYSTICK_PERIOD
         slip = contact * old["contact"] * jnp.minimum(jnp.sum(velocity**2, axis=1), 4.0)
-        phase = old["phase"] + CLOCK * JOYSTICK_PERIOD
+        phase = old["phase"] + clock * JOYSTICK_PERIOD
         return {
             "phase": phase - jnp.floor(phase),
             "feet": places,
@@ -218,7 +225,7 @@ def yaw_tracking(now: Instant) -> Array:
 
 def _rewards(own: LeggedRobot) -> dict[str, Reward]:
     home, (low, high) = own.home[own.joint_q], own.limits.T
-    margin = 0.025 * (high - low)
+    margin, size = 0.025 * (high - low), own.height / USUAL_HEIGHT
     legs = own.obstacles(base=False)
 
     def torque(now: Instant) -> Array:
@@ -240,7 +247,7 @@ def _rewards(own: LeggedRobot) -> dict[str, Reward]:
         return jnp.sum(lowest_points(now.simulator.model, now.q, legs) < 0.0).astype(now.q.dtype)
 
     def foot_height(now: Instant) -> Array:
-        wanted = STEP_HEIGHT * jnp.maximum(trot_phase(now.memory["phase"], own.gait), 0.0)
+        wanted = size * STEP_HEIGHT * jnp.maximum(trot_phase(now.memory["phase"], own.gait), 0.0)
         return is_moving(now) * jnp.sum((now.memory["feet"][:, 2] - own.radius - wanted) ** 2)
 
     def foot_contact(now: Instant) -> Array:
@@ -255,14 +262,14 @@ def _rewards(own: LeggedRobot) -> dict[str, Reward]:
         "vertical velocity": Reward(-0.5, lambda now: base_velocity(now)[2] ** 2),
         "roll and pitch rates": Reward(-0.05, lambda now: jnp.sum(gyro(now)[:2] ** 2)),
         "tilt": Reward(-2.0, lambda now: jnp.sum(gravity(now)[:2] ** 2)),
-        "torque": Reward(-5e-5, torque),
+        "torque": Reward(-5e-5 * (USUAL_STIFFNESS / own.stiffness) ** 2, torque),
         "change of action": Reward(-0.005, lambda now: jnp.sum((now.action - now.previous) ** 2)),
         "slip": Reward(-0.05, lambda now: jnp.sum(now.memory["slip"])),
         "posture": Reward(-0.1, posture),
         "stillness": Reward(-0.3, stillness),
         "joint limits": Reward(-2.0, limits),
         "collisions": Reward(-0.5, collisions),
-        "foot height": Reward(-30.0, foot_height),
+        "foot height": Reward(-30.0 / size**2, foot_height),
         "foot contact": Reward(-0.1, foot_contact),
     }
 

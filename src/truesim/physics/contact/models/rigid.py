@@ -20,7 +20,7 @@ from truesim.core.typing import Array, Bool, Float
 from truesim.math.interior_point import active_rows, central_path
 from truesim.math.interior_point.central_path import ConeProblem, Impulses
 from truesim.math.interior_point.cones import AbstractCone, EllipticCone, PolyhedralCone
-from truesim.math.interior_point.solver import ConeSolution, WarmStart
+from truesim.math.interior_point.solver import ConeSolution, WarmStart, least_barrier
 from truesim.physics.contact.base import (
     GEOMETRY,
     AbstractImpulseContact,
@@ -275,7 +275,7 @@ def _problem(
         joint_friction_energy=effective_mass.dofs[friction_dofs] * joint_speed2,
         equality_mass=effective_mass.equalities,
         equality_speed=jnp.full(equality.shape[0], jnp.sqrt(contact_speed2 + joint_speed2)),
-        barrier=contact.smoothing,
+        barrier=jnp.maximum(jnp.asarray(contact.smoothing), least_barrier(v.dtype)),
     )
 
 

@@ -1,0 +1,183 @@
+"""Completion of a quadruped's file: a floor, motors, torque limits, and the posture in which it stands."""
+
+import itertools
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+from scipy.optimize import least_squares
+
+from truesim.core.errors import TruesimError
+
+LEG_EXTENSION = 0.8
+"""Height of the second joint of a leg over its foot, as a part of the stretched leg; larger stands straighter."""
+TORQUE_OF_WEIGHT = 0.6
+"""Torque limit of motors without one, as a part of weight times standing height."""
+POSTURE_WEIGHT = 1e-3
+"""Weight of angles far from the start beside places of feet [m/rad]: it decides where a leg has spare joints."""
+FOOT_SHAPES = tuple(int(getattr(mujoco.mjtGeom, f"mjGEOM_{x}")) for x in ("SPHERE", "CAPSULE", "CYLINDER", "BOX"))
+"""Shapes of geoms that can be feet."""
+FOOT_TOLERANCE = 0.02
+"""Largest distance of a foot from its place below the leg [m], as a part of the stretched leg."""
+
+
+class Leg(NamedTuple):
+    """A leg: its joints from the base to the foot, and the geom of the foot."""
+
+    joints: tuple[int, ...]
+    foot: int
+
+
+def find_legs(compiled: mujoco.MjModel, name: str) -> tuple[Leg, ...]:
+    """Legs of a robot with a free base: chains of joints that end in a body on which no other joint stands.
+
+    The foot is the colliding geom that is farthest from the last joint.
+
+    Args:
+        compiled: The robot.
+        name: Of the file, for messages.
+    """
+    free = np.flatnonzero(compiled.jnt_type == mujoco.mjtJoint.mjJNT_FREE)
+    if len(free) != 1:
+        raise TruesimError(f"{name} has {len(free)} free bases: a quadruped is one body with a <freejoint/>.")
+    data = kinematics(compiled, compiled.qpos0)
+    weld, parent, base = compiled.body_weldid, compiled.body_parentid, compiled.jnt_bodyid[free[0]]
+    moving = [b for b in range(1, compiled.nbody) if weld[b] == b and b != base]
+    inner = {weld[parent[b]] for b in moving}
+    legs = []
+    for end in (b for b in moving if b not in inner):
+        joints = _joints_up_to(compiled, end, base)
+        geoms = [g for g in range(compiled.ngeom) if weld[compiled.geom_bodyid[g]] == end and _collides(compiled, g)]
+        if joints and geoms:
+            far = np.linalg.norm(data.geom_xpos[geoms] - data.xanchor[joints[-1]], axis=1)
+            legs.append(Leg(joints, geoms[int(np.argmax(far))]))
+    if len(legs) != 4:
+        raise TruesimError(
+            f"{name} has {len(legs)} legs (chains of joints with a colliding geom at the end), not four."
+        )
+    return tuple(legs)
+
+
+def kinematics(compiled: mujoco.MjModel, q: np.ndarray) -> mujoco.MjData:
+    """Places of bodies, joints and geoms at a configuration."""
+    data = mujoco.MjData(compiled)
+    data.qpos[:] = q
+    mujoco.mj_kinematics(compiled, data)
+    return data
+
+
+def _joints_up_to(compiled: mujoco.MjModel, body: int, base: int) -> tuple[int, ...]:
+    """Hinges and slides from the base, which is left out, to a body."""
+    found: list[int] = []
+    while body not in (base, 0):
+        first, count = compiled.body_jntadr[body], compiled.body_jntnum[body]
+        found = [*range(first, first + count), *found]
+        body = compiled.body_parentid[body]
+    return tuple(found)
+
+
+def _collides(compiled: mujoco.MjModel, g: int) -> bool:
+    """True for a sphere, capsule, cylinder or box that collides."""
+    return bool(compiled.geom_contype[g] or compiled.geom_conaffinity[g]) and compiled.geom_type[g] in FOOT_SHAPES
+
+
+def add_floor(spec: mujoco.MjSpec, compiled: mujoco.MjModel) -> None:
+    """Give a robot without a plane a floor."""
+    if not np.any(compiled.geom_type == mujoco.mjtGeom.mjGEOM_PLANE):
+        spec.worldbody.add_geom(name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
+
+
+def add_motors(spec: mujoco.MjSpec) -> None:
+    """Give a robot without actuators a motor for each joint."""
+    if spec.actuators:
+        return
+    for joint in spec.joints:
+        if joint.type == mujoco.mjtJoint.mjJNT_HINGE:
+            spec.add_actuator(name=joint.name, target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+
+
+def torque_limits(compiled: mujoco.MjModel, height: float) -> np.ndarray:
+    """Largest torque of each actuator: a motor's control range, else its force range, else the joint's, else a guess.
+
+    Args:
+        compiled: The robot.
+        height: Standing height of the base [m].
+    """
+    guess = TORQUE_OF_WEIGHT * float(compiled.body_mass.sum()) * float(np.linalg.norm(compiled.opt.gravity)) * height
+    found = np.full(compiled.nu, guess)
+    for k in range(compiled.nu):
+        joint = compiled.actuator_trnid[k, 0]
+        if compiled.actuator_biastype[k] == mujoco.mjtBias.mjBIAS_NONE and compiled.actuator_ctrllimited[k]:
+            found[k] = abs(compiled.actuator_ctrlrange[k, 1] * compiled.actuator_gear[k, 0])
+        elif compiled.actuator_forcelimited[k]:
+            found[k] = compiled.actuator_forcerange[k, 1]
+        elif compiled.jnt_actfrclimited[joint]:
+            found[k] = compiled.jnt_actfrcrange[joint, 1]
+    return found
+
+
+def standing_posture(compiled: mujoco.MjModel, legs: tuple[Leg, ...], name: str) -> np.ndarray:
+    """Configuration in which the robot stands [m, rad]: that of its first keyframe, or with bent knees over its feet.
+
+    Args:
+        compiled: The robot.
+        legs: Its legs.
+        name: Of the file, for messages.
+    """
+    if compiled.nkey:
+        return np.array(compiled.key_qpos[0])
+    data, q = mujoco.MjData(compiled), np.array(compiled.qpos0)
+    q[:7] = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+    for leg in legs:
+        q[[compiled.jnt_qposadr[j] for j in leg.joints]] = _bent(compiled, data, q, leg, name)
+    data, feet = kinematics(compiled, q), [leg.foot for leg in legs]
+    q[2] = -float(np.min(data.geom_xpos[feet, 2] - compiled.geom_size[feet, 0]))
+    return q
+
+
+def _bent(compiled: mujoco.MjModel, data: mujoco.MjData, q: np.ndarray, leg: Leg, name: str) -> np.ndarray:
+    """Angles of a leg whose foot is below its second joint.
+
+    Of several solutions it is the one that turns least, and of equal ones that with the knee behind. Sideways the foot
+    stays where it is in the reference configuration.
+    """
+    places = [compiled.jnt_qposadr[j] for j in leg.joints]
+    low, high = _ranges(compiled, leg)
+    start = np.clip(q[places], low, high)
+
+    def moved(angles: np.ndarray) -> None:
+        data.qpos[:] = q
+        data.qpos[places] = angles
+        mujoco.mj_kinematics(compiled, data)
+
+    moved(start)
+    anchors = [np.array(data.xanchor[j]) for j in leg.joints[1:]] + [np.array(data.geom_xpos[leg.foot])]
+    stretched = sum(np.linalg.norm(b - a) for a, b in itertools.pairwise(anchors))
+    target = np.array([anchors[0][0], anchors[-1][1], anchors[0][2] - LEG_EXTENSION * stretched])
+
+    def error(angles: np.ndarray) -> np.ndarray:
+        moved(angles)
+        return np.concatenate([data.geom_xpos[leg.foot] - target, POSTURE_WEIGHT * (angles - start)])
+
+    def preference(angles: np.ndarray) -> tuple[float, float]:
+        moved(angles)
+        return round(float(np.linalg.norm(angles - start)), 1), float(data.xanchor[leg.joints[-1], 0])
+
+    bends = itertools.product((-0.8, 0.8), repeat=len(leg.joints) - 1)
+    starts = [np.clip(start + np.array([0.0, *bend]), low, high) for bend in bends]
+    found = [least_squares(error, each, bounds=(low - 1e-6, high + 1e-6)).x for each in starts]
+    reached = [each for each in found if np.linalg.norm(error(each)[:3]) < FOOT_TOLERANCE * stretched]
+    if not reached:
+        raise TruesimError(
+            f"{name} has no keyframe, and the foot {compiled.geom(leg.foot).name or leg.foot} cannot be put below its "
+            "leg: give the file a keyframe with the robot standing."
+        )
+    return min(reached, key=preference)
+
+
+def _ranges(compiled: mujoco.MjModel, leg: Leg) -> tuple[np.ndarray, np.ndarray]:
+    """Limits of the joints of a leg, at most a turn [rad]."""
+    limited, ranges = compiled.jnt_limited[list(leg.joints)] > 0, compiled.jnt_range[list(leg.joints)]
+    turn = np.pi * np.array([-1.0, 1.0])
+    low, high = np.where(limited[:, None], ranges, turn).T
+    return np.maximum(low, -np.pi), np.minimum(high, np.pi)
