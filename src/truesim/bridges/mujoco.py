@@ -5,8 +5,10 @@ them. An implicit integrator of truesim solves `(M + A) a = f` with the networks
 `(M + A0) a = f` with its own A0, so that adding `(A0 - A) a` gives the same acceleration.
 """
 
+import collections
 import dataclasses
 import functools
+import math
 from pathlib import Path
 from typing import Any
 
@@ -203,15 +205,21 @@ def _check_same(model: mujoco.MjModel, robot: Any) -> None:
 class MujocoPlant:
     """A simulation of MuJoCo as a plant of a closed loop."""
 
-    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData | None = None, *, substeps: int = 1):
+    def __init__(
+        self, model: mujoco.MjModel, data: mujoco.MjData | None = None, *, substeps: int = 1, delay: float = 0.0
+    ):
         """Start at a state.
 
         Args:
             model: The robot.
             data: Initial state, which is advanced; the reference configuration at rest by default.
             substeps: Time steps of one period.
+            delay: Time until a command reaches the actuators, rounded up to a whole number of time steps [s].
         """
         self.model, self.data, self._substeps = model, mujoco.MjData(model) if data is None else data, substeps
+        self._delay = math.ceil(delay / model.opt.timestep - CLOCK_TOLERANCE)
+        self._on_the_way: collections.deque[tuple[int, np.ndarray]] = collections.deque()
+        """Commands with the number of steps until they act."""
 
     def observe(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Configuration, velocity and time."""
@@ -219,5 +227,9 @@ class MujocoPlant:
 
     def apply(self, command: np.ndarray) -> None:
         """Hold a command for one period."""
-        self.data.ctrl[:] = command
-        mujoco.mj_step(self.model, self.data, self._substeps)
+        self._on_the_way.append((self._delay, np.array(command)))
+        for _ in range(self._substeps):
+            while self._on_the_way and self._on_the_way[0][0] <= 0:
+                self.data.ctrl[:] = self._on_the_way.popleft()[1]
+            mujoco.mj_step(self.model, self.data)
+            self._on_the_way = collections.deque((left - 1, sent) for left, sent in self._on_the_way)

@@ -1,15 +1,18 @@
 """Closed loops: a controller on a plant, such as a simulator, MuJoCo, an environment or a machine."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import jax.numpy as jnp
 import numpy as np
 
+from truesim.control.commands_in_transit import without_delay
 from truesim.core.precision import float64
 from truesim.core.typing import Float
-from truesim.physics.simulation import Simulator, State
+from truesim.physics.simulation import Simulator, State, StepRoutine
 from truesim.physics.simulation.kernels import compile  # noqa: A004
+from truesim.physics.simulation.step_routine import differentiable_routine
 
 PlantState = tuple[Float[np.ndarray, " nq"], Float[np.ndarray, " nv"], float]
 """Configuration, velocity and time [s]."""
@@ -67,12 +70,7 @@ class SimulatedPlant:
         with float64():
             self.state = simulator.initial_state() if state is None else state
 
-            def period(state: State, command: np.ndarray) -> State:
-                for _ in range(substeps):
-                    state, _ = simulator.step(state, command)
-                return state
-
-            self._period = compile(period, self.state, np.zeros(simulator.model.nu))
+            self._period = _period_of(simulator, self.state, substeps)
             self.state = simulator.started(self.state, jnp.zeros(simulator.model.nu))
 
     def observe(self) -> PlantState:
@@ -82,3 +80,29 @@ class SimulatedPlant:
     def apply(self, command: Float[np.ndarray, " nu"]) -> None:
         """Simulate one period."""
         self.state = self._period(self.state, np.asarray(command, float))
+
+
+def _period_of(simulator: Simulator, state: State, substeps: int) -> Callable[[State, np.ndarray], State]:
+    """State after one period in which a command is held; with the file's contact, by its routines."""
+    if simulator.constraint_contact is not None:
+        routine = differentiable_routine(without_delay(simulator))
+        if routine is not None:
+            return _routine_period(simulator, routine, substeps)
+
+    def period(state: State, command: np.ndarray) -> State:
+        for _ in range(substeps):
+            state, _ = simulator.step(state, command)
+        return state
+
+    return compile(period, state, np.zeros(simulator.model.nu))
+
+
+def _routine_period(simulator: Simulator, routine: StepRoutine, substeps: int) -> Callable[[State, np.ndarray], State]:
+    def period(state: State, command: np.ndarray) -> State:
+        with float64():
+            for _ in range(substeps):
+                arrived, history = simulator.delayed(state, jnp.asarray(command))
+                state = dataclasses.replace(routine.rollout(state, arrived[None])[0], history=history)
+        return state
+
+    return period

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from truesim.control.passes import Motion, Policy, backward_pass, forward_pass, simulated_cost
+from truesim.control.passes import Motion, Policy, backward_pass, forward_pass, gains, simulated_cost
+from truesim.control.routine_passes import RoutinePasses
 from truesim.control.task import Task
 from truesim.control.transcription import TermValues, Transcription
 from truesim.core.precision import float64
@@ -35,18 +38,31 @@ class TaskKernels:
         width = rows.shape[1] + (self.multipliers + 1 if self.multipliers else 0)
         self._row, self._theta = np.zeros(width), theta
         self._cache = KernelCache()
+        self.routines: RoutinePasses | None = None
+        if f.simulator.constraint_contact is not None:
+            with float64():
+                self.routines = RoutinePasses(f, self._kernel, self.bounded, threads)
+
+    def use_steps(self, steps: Any) -> None:
+        """Take steps and Jacobians from another simulator, in place of the routines of the file's contact.
+
+        Args:
+            steps: Object with the `rollout` of the routines and the `jacobian` of their derivatives.
+        """
+        assert self.routines is not None, "only passes by the routines take steps from elsewhere"
+        self.routines.engine = self.routines.derivatives = steps
 
     def expand(self, *args: Any) -> tuple[np.ndarray, np.ndarray]:
         """Expansions and defects of knots: states, commands, next states, designed numbers, `theta` and rows."""
-        return self._kernel("expand")(*args)
+        return (self._kernel("expand") if self.routines is None else self.routines.expand)(*args)
 
     def backward(self, *args: Any) -> Policy:
         """Policies: expansions and defects, the end, commands, their bounds, and the damping."""
-        return self._kernel("backward")(*args)
+        return (self._kernel("backward") if self.routines is None else self.routines.backward)(*args)
 
     def forward(self, *args: Any) -> Motion:
         """Motions: motion, policy, step length, bounds and numbers, as in `forward_pass`."""
-        return self._kernel("forward")(*args)
+        return (self._kernel("forward") if self.routines is None else self.routines.forward)(*args)
 
     def values(self, final: bool, *args: Any) -> TermValues:
         """Terms at running knots or at the last one: state, command, designed numbers, `theta` and row."""
@@ -54,7 +70,14 @@ class TaskKernels:
 
     def cost(self, *args: Any) -> np.ndarray:
         """Costs of simulations: initial state, commands and numbers."""
-        return self._kernel("cost")(*args)
+        return (self._kernel("cost") if self.routines is None else self.routines.cost)(*args)
+
+    def advance(self, z: np.ndarray, commands: np.ndarray, timestep: float, theta: np.ndarray) -> np.ndarray:
+        """State after steps of another length, each with its command."""
+        if self.routines is not None:
+            return self.routines.advance(z, commands, timestep, theta)
+        kernel = self._cache.get(("advance", len(commands)), lambda: self._compile_advance(len(commands)))
+        return kernel(z, commands, np.float64(timestep), theta)
 
     def change(self, *args: Any) -> np.ndarray:
         """Small changes from one state to another."""
@@ -66,6 +89,18 @@ class TaskKernels:
 
     def _kernel(self, name: str) -> Compiled:
         return self._cache.get(name, lambda: self._compile(name))
+
+    def _compile_advance(self, steps: int) -> Compiled:
+        f = self.functions
+
+        def advance(z: Array, commands: Array, timestep: Array, theta: Array) -> Array:
+            def step(z: Array, u: Any) -> tuple[Array, None]:
+                return f.step(z, u, jnp.zeros(0), theta, timestep), None
+
+            return jax.lax.scan(step, z, commands)[0]
+
+        with float64():
+            return compile(advance, np.zeros(f.nz), np.zeros((steps, f.nu)), np.float64(1), self._theta)
 
     def _compile(self, name: str) -> Compiled:
         f, T = self.functions, self.functions.steps
@@ -81,6 +116,10 @@ class TaskKernels:
         def forward(motion: tuple, policy: tuple, length: Array, bounds: tuple, numbers: tuple) -> Motion:
             return forward_pass(f, motion, policy, length, bounds, numbers)
 
+        def follow(raw: Array, nudge: Array, z: Array, u: Array, feedback: Array, *rest: Any) -> tuple[Array, Array]:
+            here, (length, bounds) = f.moved(raw, nudge), rest
+            return here, jnp.clip(u + feedback @ jnp.concatenate([length[None], f.change(here, z)]), *bounds)
+
         expanded = np.zeros((T, f.expansion_size)), gaps
         policy = np.zeros((T, f.nu, n + 1)), gaps, p
         examples: dict[str, tuple[Any, ...]] = {
@@ -90,6 +129,10 @@ class TaskKernels:
             "running values": (lambda *args: f.terms(*args, final=False), z, u, p, theta, row),
             "final values": (lambda *args: f.terms(*args, final=True), z, u, p, theta, row),
             "cost": (lambda *args: simulated_cost(f, *args), z, us, (theta, rows)),
+            "cost expansion": (f.expand_cost, z, u, p, theta, row),
+            "end expansion": (f.expand_end, z, p, theta, row),
+            "gains": (gains, np.eye(f.nu), u, np.zeros((f.nu, n)), (u, u) if bounded else None),
+            "follow": (follow, z, np.zeros(f.nx), z, u, np.zeros((f.nu, n + 1)), one, (u, u)),
             "change": (f.change, z, z),
             "moved": (f.moved, z, np.zeros(f.nx)),
         }

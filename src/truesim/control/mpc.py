@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from truesim.control.commands_in_transit import CommandsInTransit, common_delay, without_delay
 from truesim.control.compiled import TaskKernels
 from truesim.control.options import PlanOptions
 from truesim.control.planning import plan, prepare
@@ -44,8 +45,11 @@ class PredictiveController:
 
     Every tick shifts the plan by the elapsed time, replaces its initial state by the estimate, and improves it by as
     many iterations as fit into the deadline (real-time iterations: one is enough near a solution). If not even one
-    fits, the feedback of the earlier plan gives the command. Commands that delayed actuators have yet to receive are
-    part of the state: the controller keeps the ones it has sent.
+    fits, the feedback of the earlier plan gives the command.
+
+    The controller keeps the commands that delayed actuators have yet to receive. With the same delay for all
+    actuators, it plans from the state in which the next command will act; with different ones, past commands are part
+    of the planned states.
     """
 
     def __init__(
@@ -72,7 +76,8 @@ class PredictiveController:
             raise TruesimError(f"A controller makes {iterations} iterations a tick; it needs at least one.")
         self.task, self.iterations, self.deadline = task, iterations, deadline
         self._options = PlanOptions() if options is None else options
-        self.kernels = TaskKernels(task, inputs, self._options.threads)
+        self._delay = None if any(path.endswith(".delay") for path in inputs) else common_delay(task.simulator)
+        self.kernels = TaskKernels(self._planned(task), inputs, self._options.threads)
         self._step = float(task.simulator.timestep)
         self._slowest = 0.0
         self.report = TickReport(0, 0.0, np.inf, False)
@@ -82,7 +87,8 @@ class PredictiveController:
     def reset(self, state: Any) -> None:
         """Plan anew from a state, and forget the commands sent so far."""
         with float64():
-            task = self.task.replace(start=state)
+            given = self.task.simulator.started(state, jnp.zeros(self.kernels.functions.nu))
+            task = self._planned(self.task.replace(start=given))
             first = plan(task, options=self._options, kernels=self.kernels)
             alone = dataclasses.replace(self._options, starts=1)
             self._batch, _ = prepare(self.kernels, [task], [first], alone, False)
@@ -93,11 +99,14 @@ class PredictiveController:
         self._is_time = np.asarray(ravel_pytree(dataclasses.replace(zero, time=np.ones(()), history=stamps))[0])
         self._feedback = self._batch.policy(np.array([0])).feedback[0]
         self._sent: History | None = self._template.history
+        self._transit = (
+            CommandsInTransit(self._delay, self._step, given, self.kernels.functions.nu) if self._delay else None
+        )
         self._time: float | None = None
 
     @property
     def predicted(self) -> tuple[Float[np.ndarray, "knots nq"], Float[np.ndarray, "steps nu"]]:
-        """Configurations and commands of the present plan."""
+        """Configurations and commands of the present plan, from the time on at which the next command acts."""
         return self._batch.z[0, :, : self.task.simulator.model.nq], self._batch.u[0]
 
     def replace(self, values: Mapping[str, Any] | None = None, costs: Mapping[str, Any] | None = None) -> None:
@@ -113,7 +122,7 @@ class PredictiveController:
         simulator = self.task.simulator.replace(values) if values else self.task.simulator
         with float64():
             self.task = self.task.replace(simulator=simulator, costs={**self.task.costs, **(costs or {})})
-            theta, rows = self.kernels.functions.pack(self.task)
+            theta, rows = self.kernels.functions.pack(self._planned(self.task))
         self._batch.theta = theta[None]
         self._batch.rows[0, :, : rows.shape[1]] = rows
 
@@ -150,6 +159,13 @@ class PredictiveController:
         self.report = TickReport(done, spent, float(batch.cost[0]), late)
         return command.copy()
 
+    def _planned(self, task: Task) -> Task:
+        """The task of the plans: without the delay that is the same for all actuators."""
+        if self._delay is None or not task.simulator.history:
+            return task
+        start = dataclasses.replace(task.initial_state(), history=None)
+        return task.replace(simulator=without_delay(task.simulator), start=start)
+
     def _fits(self, begun: float) -> bool:
         """True if another iteration ends before the deadline."""
         if self.deadline is None:
@@ -177,7 +193,7 @@ class PredictiveController:
             batch.z[0, :-1] = self.kernels.moved(batch.z[0, :-1], part * change) + part * self._step * self._is_time
 
     def _estimate(self, q: np.ndarray, v: np.ndarray, now: float) -> np.ndarray:
-        """Flat state of an estimate, with the commands sent so far."""
+        """Flat state in which the next command acts, from an estimate and the commands sent so far."""
         model = self.task.simulator.model
         z = self._batch.z[0, 0].copy()
         z[: model.nq], z[model.nq : model.nq + model.nv] = q, v
@@ -187,10 +203,14 @@ class PredictiveController:
             start = model.nq + model.nv + 1
             z[start : start + values.size] = values.ravel()
             z[start + values.size : start + values.size + stamps.size] = stamps
-        return z
+        if self._transit is None:
+            return z
+        return self.kernels.advance(z, self._transit.acting(now), self._transit.timestep, self._batch.theta[0])
 
     def _remember(self, command: np.ndarray, now: float) -> None:
         """Keep a command that was sent."""
+        if self._transit is not None:
+            self._transit.send(command, now)
         if self._sent is not None:
             values = np.concatenate([np.asarray(self._sent.values)[1:], command[None]])
             self._sent = History(values, np.concatenate([np.asarray(self._sent.time)[1:], [now]]))

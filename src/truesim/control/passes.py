@@ -1,11 +1,13 @@
 """Passes over a horizon, as functions to be compiled: backward and forward pass, and costs of simulations."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from truesim.control.transcription import Transcription
+from truesim.control.transcription import Expansion, Transcription
 from truesim.core.typing import Array, Float
 from truesim.math import dense
 from truesim.math.box_newton import held, minimize_in_box
@@ -31,7 +33,9 @@ class Policy(NamedTuple):
     and value function's Hessian."""
 
 
-class _Carry(NamedTuple):
+class RiccatiCarry(NamedTuple):
+    """Value function of a knot and what is summed up on the way."""
+
     Vx: Array
     Vxx: Array
     costate: Array
@@ -60,52 +64,77 @@ def backward_pass(
         room: Distance of every command from its lower and its upper bound; None without bounds.
         damping: Weight of the change of the next state: larger gives shorter steps.
     """
-    nu, nx, n = functions.nu, functions.nx, functions.nx + functions.np
+    nx = functions.nx
 
-    def step(carry: _Carry, knot: tuple) -> tuple[_Carry, tuple]:
+    def step(carry: RiccatiCarry, knot: tuple) -> tuple[RiccatiCarry, tuple]:
         vector, gap, bounds = knot
-        e = functions.unpack(vector)
-        V = carry.Vxx
-        Vgap = V[:, :nx] @ gap
-        vx = carry.Vx + Vgap
-        VA = V[:, :nx] @ e.A
-        if n > nx:
-            VA = jnp.asarray(VA).at[:, nx:].add(V[:, nx:])
-        VB = V[:nx, :nx] @ e.B
-        Qu = e.lu + e.B.T @ vx[:nx]
-        Qux = e.lux + e.B.T @ VA[:nx]
-        Quu = e.luu + e.B.T @ VB
-        damped = Quu + damping * (e.B.T @ e.B) + SMALLEST_CURVATURE * jnp.eye(nu)
-        k, K = _gains(damped, Qu, Qux + jnp.where(damping <= FEEDBACK_DAMPING, damping, 0.0) * (e.B.T @ e.A), bounds)
-        gradient = e.lu + e.B.T @ carry.costate[:nx]
-        effort = e.lu + e.B.T @ carry.closed[:nx]
-        Vxx = e.lxx + _pull(e.A, VA) + Qux.T @ K + K.T @ Qux + K.T @ (Quu @ K)
-        after = _Carry(
-            Vx=e.lx + _pull(e.A, vx) + K.T @ (Quu @ k + Qu) + Qux.T @ k,
-            Vxx=0.5 * (Vxx + Vxx.T),
-            costate=e.lx + _pull(e.A, carry.costate),
-            closed=e.lx + _pull(e.A, carry.closed) + K.T @ effort,
-            first=carry.first + e.lu @ k + carry.closed[:nx] @ (e.B @ k + gap),
-            change=carry.change + carry.Vx[:nx] @ gap + 0.5 * (Vgap[:nx] @ gap) + Qu @ k + 0.5 * (k @ (Quu @ k)),
-        )
-        return after, (jnp.concatenate([k[:, None], K], axis=1), gradient)
+        return riccati_step(functions.unpack(vector), gap, carry, damping, lambda H, Qu, Qux: gains(H, Qu, Qux, bounds))
 
-    zero = jnp.zeros(())
-    lx, lxx = functions.expand_end(*end)
-    start = _Carry(lx, lxx, lx, lx, zero, zero)
-    carry, (feedback, gradient) = jax.lax.scan(step, start, (*expansions, room), reverse=True)
+    carry, (feedback, gradient) = jax.lax.scan(
+        step, first_carry(*functions.expand_end(*end)), (*expansions, room), reverse=True
+    )
     design = jnp.concatenate([carry.closed[nx:, None], carry.Vx[nx:, None], carry.Vxx[nx:, nx:]], axis=1)
     return Policy(feedback, gradient, jnp.stack([carry.first, carry.change]), design)
+
+
+def first_carry(lx: Array, lxx: Array) -> RiccatiCarry:
+    """Value function at the last knot, from gradient and Hessian of the final cost."""
+    return RiccatiCarry(lx, lxx, lx, lx, np.zeros(()), np.zeros(()))
+
+
+def riccati_step(
+    e: Expansion,
+    gap: Float[Array, " nx"],
+    carry: RiccatiCarry,
+    damping: Float[Array, ""],
+    gains: Callable[[Array, Array, Array], tuple[Array, Array]],
+) -> tuple[RiccatiCarry, tuple[Float[Array, "nu n+1"], Float[Array, " nu"]]]:
+    """One knot of the backward pass, on arrays of JAX or NumPy: carry of the earlier knot, feedback and gradient.
+
+    Args:
+        e: Expansion of the knot.
+        gap: Its defect.
+        carry: Value function of the next knot.
+        damping: Weight of the change of the next state.
+        gains: Feedforward and feedback `(k, K)` from a Hessian, gradient and mixed derivatives of the command.
+    """
+    xp = jnp if isinstance(e.A, jax.Array) else np
+    nx, n = e.A.shape
+    V = carry.Vxx
+    Vgap = V[:, :nx] @ gap
+    vx = carry.Vx + Vgap
+    VA = V[:, :nx] @ e.A
+    if n > nx:
+        VA = jnp.asarray(VA).at[:, nx:].add(V[:, nx:])
+    VB = V[:nx, :nx] @ e.B
+    Qu = e.lu + e.B.T @ vx[:nx]
+    Qux = e.lux + e.B.T @ VA[:nx]
+    Quu = e.luu + e.B.T @ VB
+    damped = Quu + damping * (e.B.T @ e.B) + SMALLEST_CURVATURE * np.eye(len(Qu))
+    held_states = xp.where(damping <= FEEDBACK_DAMPING, damping, 0.0)
+    k, K = gains(damped, Qu, Qux + held_states * (e.B.T @ e.A))
+    gradient = e.lu + e.B.T @ carry.costate[:nx]
+    effort = e.lu + e.B.T @ carry.closed[:nx]
+    Vxx = e.lxx + _pull(e.A, VA) + Qux.T @ K + K.T @ Qux + K.T @ (Quu @ K)
+    after = RiccatiCarry(
+        Vx=e.lx + _pull(e.A, vx) + K.T @ (Quu @ k + Qu) + Qux.T @ k,
+        Vxx=0.5 * (Vxx + Vxx.T),
+        costate=e.lx + _pull(e.A, carry.costate),
+        closed=e.lx + _pull(e.A, carry.closed) + K.T @ effort,
+        first=carry.first + e.lu @ k + carry.closed[:nx] @ (e.B @ k + gap),
+        change=carry.change + carry.Vx[:nx] @ gap + 0.5 * (Vgap[:nx] @ gap) + Qu @ k + 0.5 * (k @ (Quu @ k)),
+    )
+    return after, (xp.concatenate([k[:, None], K], axis=1), gradient)
 
 
 def _pull(A: Float[Array, "nx n"], V: Float[Array, " n *columns"]) -> Float[Array, " n *columns"]:
     """`[[A], [0 I]]^T V`: designed numbers stay as they are over a step."""
     nx, n = A.shape
-    pulled = jnp.asarray(A.T @ V[:nx])
-    return pulled if n == nx else pulled.at[nx:].add(V[nx:])
+    pulled = A.T @ V[:nx]
+    return pulled if n == nx else jnp.asarray(pulled).at[nx:].add(V[nx:])
 
 
-def _gains(H: Array, Qu: Array, Qux: Array, room: tuple[Array, Array] | None) -> tuple[Array, Array]:
+def gains(H: Array, Qu: Array, Qux: Array, room: tuple[Array, Array] | None) -> tuple[Array, Array]:
     """Feedforward and feedback of one knot; commands at a bound have no feedback."""
     if room is None:
         factors = dense.factor(H)
@@ -152,8 +181,7 @@ def forward_pass(
     def step(carry: tuple[Array, Array], knot: tuple) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         here, cost = carry
         z, u, gains, gap, row = knot
-        change = jnp.concatenate([length[None], functions.change(here, z), dp])
-        command = jnp.clip(u + gains @ change, *bounds)
+        command = jnp.clip(u + gains @ jnp.concatenate([length[None], functions.change(here, z), dp]), *bounds)
         r = functions.terms(here, command, p, theta, row, final=False).residuals
         after = functions.moved(functions.step(here, command, p, theta), (length - 1) * gap)
         return (after, cost + 0.5 * (r @ r)), (here, command)

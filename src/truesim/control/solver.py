@@ -12,18 +12,13 @@ import jax
 import numpy as np
 
 from truesim.control.compiled import TaskKernels
+from truesim.control.line_search import ACCEPTED_DECREASE, BATCH_WIDTH, STEP_LENGTHS_TRIED, accepted_step
 from truesim.control.options import PlanOptions, PlanStatus
 from truesim.control.passes import Motion, Policy
 from truesim.control.transcription import SMOOTHING
 from truesim.core.typing import Bool, Float, Int
 from truesim.optimize.box import minimize_in_box
 
-STEP_LENGTHS_TRIED = 10
-"""Number of halvings of a step before the damping grows."""
-BATCH_WIDTH = 4
-"""Smallest number of forward passes that are made at once: vector width of the kernels."""
-ACCEPTED_DECREASE = 0.1
-"""Part of the predicted decrease that a step must reach; larger gives shorter steps."""
 LOWEST_STATE_DAMPING, HIGHEST_STATE_DAMPING = 1e-12, 1e9
 """Range of the damping: beyond the upper end a problem stalls."""
 DAMPING_FACTOR = 10.0
@@ -36,6 +31,7 @@ DEFECT_TOLERANCE = 1e-9
 """Sum of defects below which a motion counts as feasible."""
 PENALTY_MARGIN = 0.5
 """Part of the decrease of the penalty function that comes from closing defects, at least."""
+_ALONE = np.zeros(1, int)
 
 
 class ProblemBatch:
@@ -105,6 +101,9 @@ class ProblemBatch:
 
     def iterate(self) -> None:
         """One iteration of all active problems: policy, line search, damping, and new expansions."""
+        if self.count == 1 and not self.kernels.functions.np:
+            self._iterate_alone()
+            return
         which = np.flatnonzero(self.active)
         policy = self.policy(which)
         dp = self._design_step(policy, which)
@@ -127,6 +126,35 @@ class ProblemBatch:
             self.penalty[which] = np.maximum(self.penalty[which], np.where(infeasible, needed, 0))
         steps = policy.feedback, self._of(self.gaps, which), dp
         self._adapt(which, self._search(which, steps, first, curvature))
+
+    def _iterate_alone(self) -> None:
+        """`iterate` of a single problem: with numbers in place of arrays, which take longer than small robots do."""
+        policy = self.policy(_ALONE)
+        first, change = policy.prediction[0].tolist()
+        cost, defect, curvature = float(self.cost[0]), float(self.defect[0]), 2 * (change - first)
+        if defect <= DEFECT_TOLERANCE:
+            if -change <= self.tolerance * (1 + abs(cost)):
+                self.status[0], self.active[0] = PlanStatus.CONVERGED, False
+                return
+        else:
+            needed = (first + 0.5 * max(curvature, 0.0)) / (PENALTY_MARGIN * defect)
+            self.penalty[0] = max(float(self.penalty[0]), needed)
+        steps = policy.feedback, self.gaps, np.zeros_like(self.p)
+        self._adapt(_ALONE, np.array([self._search_alone(steps, first, curvature)]))
+
+    def _search_alone(self, steps: tuple[np.ndarray, ...], first: float, curvature: float) -> float:
+        """Line search of a single problem, as `_search`."""
+        cost, weight = float(self.cost[0]), float(self.penalty[0] * self.defect[0])
+        lengths = (0.5 ** np.arange(STEP_LENGTHS_TRIED)).tolist()
+        for begin in range(0, len(lengths), BATCH_WIDTH):
+            tried = lengths[begin : begin + BATCH_WIDTH]
+            found = self._forward(_ALONE, steps, np.array(tried))
+            costs = found.cost[0].tolist()
+            best = accepted_step(tried, costs, cost, weight, (first, curvature))
+            if best is not None:
+                self.z[0], self.u[0], self.cost[0] = found.z[0, best], found.u[0, best], costs[best]
+                return tried[best]
+        return 0.0
 
     def improve(self) -> Policy:
         """One real-time iteration of a single problem: its policy, and the best of a few step lengths, zero included.

@@ -77,14 +77,20 @@ class Transcription:
         self._past = 0 if state.history is None else (len(state.history.values) - 1) * self.nu
         self.nx = self._remembered + self._past
         n = self.nx + self.np
-        self.expansion_size = (self.nx + n + 1 + self.nu) * n + (self.nx + 1 + self.nu) * self.nu
+        shapes = [(self.nx, n), (self.nx, self.nu), (n,), (self.nu,), (n, n), (self.nu, n), (self.nu, self.nu)]
+        ends = np.cumsum([0] + [int(np.prod(shape)) for shape in shapes])
+        self._places = [(slice(a, b), shape) for a, b, shape in zip(ends[:-1], ends[1:], shapes, strict=True)]
+        self.expansion_size = int(ends[-1])
         """Length of the vector of an expansion."""
         self._tree = jax.tree.flatten((dict(task.costs), dict(task.limits)), is_leaf=is_time_varying)[1]
         self._shapes = [_shape(x) for x in _leaves(task)]
         self._varies = [is_time_varying(x) for x in _leaves(task)]
         self.limits = {end: self._limit_sizes(task, end) for end in (False, True)}
         self.term_names = tuple(sorted(task.costs))
+        self.theta_size = len(self.pack(task)[0])
+        """Length of `theta`."""
         fixed = not self.design and not [path for path in self.inputs if path != SMOOTHING]
+        fixed = fixed and self.simulator.constraint_contact is None  # the routines have their own
         self._constants = jax.tree.map(np.asarray, self.simulator.constants()) if fixed else None
 
     def pack(self, task: Task) -> tuple[np.ndarray, np.ndarray]:
@@ -109,9 +115,11 @@ class Transcription:
             end -= size
         return self.simulator.replace(values) if values else self.simulator
 
-    def step(self, z: Array, u: Array, p: Array, theta: Array) -> Array:
-        """State after a step."""
+    def step(self, z: Array, u: Array, p: Array, theta: Array, timestep: Array | None = None) -> Array:
+        """State after a step, of the simulator's length by default."""
         simulator = self.simulator_at(p, theta)
+        if timestep is not None:
+            simulator = dataclasses.replace(simulator, timestep=timestep)
         constants = simulator.constants() if self._constants is None else self._constants
         return ravel_pytree(simulator.step(self.state_of(z), u, constants)[0])[0]
 
@@ -173,16 +181,23 @@ class Transcription:
 
         J = _jacobian(changed, n + nu)
         r = self.terms(z, u, p, theta, row, final=False).residuals
-        F, Rx, Ru = J[:nx], J[nx:, :n], J[nx:, n:]
-        expansion = Expansion(F[:, :n], F[:, n:], Rx.T @ r, Ru.T @ r, Rx.T @ Rx, Ru.T @ Rx, Ru.T @ Ru)
+        expansion = Expansion(J[:nx, :n], J[:nx, n:], *_gauss_newton(r, J[nx:], n))
         return ravel_pytree(expansion)[0], self.change(arrived, after)
+
+    def expand_cost(self, z: Array, u: Array, p: Array, theta: Array, row: Array) -> Float[Array, " rest"]:
+        """The part of `expand`'s vector behind A and B: gradients and Hessians of the cost at a knot."""
+        nx, n = self.nx, self.nx + self.np
+
+        def residuals(d: Array) -> Array:
+            moved = self.moved(z, d[:nx])
+            return self.terms(moved, u + d[n:], p + d[nx:n], theta, row, final=False).residuals
+
+        r = self.terms(z, u, p, theta, row, final=False).residuals
+        return ravel_pytree(_gauss_newton(r, _jacobian(residuals, n + self.nu), n))[0]
 
     def unpack(self, vector: Array) -> Expansion:
         """Expansion from its vector."""
-        nx, nu, n = self.nx, self.nu, self.nx + self.np
-        shapes = ((nx, n), (nx, nu), (n,), (nu,), (n, n), (nu, n), (nu, nu))
-        ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
-        return Expansion(*(x.reshape(s) for x, s in zip(jnp.split(vector, ends[:-1]), shapes, strict=True)))
+        return Expansion(*(vector[at].reshape(shape) for at, shape in self._places))
 
     def expand_end(self, z: Array, p: Array, theta: Array, row: Array) -> tuple[Array, Array]:
         """Gradient and Gauss-Newton Hessian of the final cost."""
@@ -225,6 +240,12 @@ def limit_bounds(task: Task, final: bool) -> tuple[np.ndarray, np.ndarray]:
             low.append(np.broadcast_to(np.asarray(term.low, float), (size,)))
             high.append(np.broadcast_to(np.asarray(term.high, float), (size,)))
     return np.concatenate(low), np.concatenate(high)
+
+
+def _gauss_newton(r: Array, R: Array, n: int) -> tuple[Array, ...]:
+    """`lx, lu, lxx, lux, luu` of half the squares of residuals, from their Jacobian by n numbers and the command."""
+    Rx, Ru = R[:, :n], R[:, n:]
+    return Rx.T @ r, Ru.T @ r, Rx.T @ Rx, Ru.T @ Rx, Ru.T @ Ru
 
 
 def _counts(term: Cost | Limit, final: bool) -> bool:
