@@ -155,7 +155,7 @@ class _Test:
         single: list[Alternative] = []
         last, tested, already = self.first, self._screen(), 0.0
         while len(kept) < MAX_ROUNDS:
-            trials = {k: self._refit((*kept, k), (self._beside(kept, k, last),)) for k in tested if k not in kept}
+            trials = {k: self._refit((*kept, k), (self._beside(kept, k, last),), last) for k in tested if k not in kept}
             if not kept and max(map(self._explained, trials.values()), default=1.0) < ENOUGH:
                 trials = {k: self._from_scaled(k, outcome) for k, outcome in trials.items()}
             scores = {k: self._explained(outcome) for k, outcome in trials.items()}
@@ -221,9 +221,12 @@ class _Test:
         found = self._refit((k,), tuple(self._theta((k,), begin, z) for z in scaled))
         return min(outcome, found, key=lambda o: o.cost)
 
-    def _refit(self, kept: tuple[int, ...], starts: tuple[np.ndarray, ...]) -> Outcome:
-        """Solve a trial; a residual that hardly falls is not solved for to the end."""
-        return self._solve(self._problem(kept), starts, (1 - MIN_EXPLAINED) * self.first.cost)
+    def _refit(self, kept: tuple[int, ...], starts: tuple[np.ndarray, ...], last: Outcome | None = None) -> Outcome:
+        """Solve a trial, from where another ended if it is given; if its cost hardly falls, not to the end."""
+        problem = self._problem(kept)
+        if last is not None and last.at.sensitivity is not None:
+            problem.begin(last.at.sensitivity, starts[0])
+        return self._solve(problem, starts, (1 - MIN_EXPLAINED) * self.first.cost)
 
     def _solve(self, problem: Problem, starts: tuple[np.ndarray, ...], promising: float = np.inf) -> Outcome:
         """Solve for some iterations from several starts, and for more from the best if its cost is promising."""
