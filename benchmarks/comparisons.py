@@ -268,6 +268,7 @@ _MENAGERIE_TARGETS = {
     "g1": ("Unitree G1, 24 meshes", 4.5, 2.5),
     "shadow": ("Shadow hand", 4, 3.5),
     "panda": ("Franka Panda", 3, 3),
+    "panda-cube": ("Franka Panda that holds a cube", 3, 3),
     "kinova": ("Kinova Gen3", 1.5, 1.5),
 }
 """Robots of `benchmarks.menagerie`: name, and the ratios to reach at rest and in motion."""
@@ -285,6 +286,53 @@ MENAGERIE = tuple(
     for robot, (name, *targets) in _MENAGERIE_TARGETS.items()
     for kind, words, target in zip(("stand", "move"), ("at rest", "moving"), targets, strict=True)
 )
-_ALL = (*STEPS, *DERIVATIVES, *CONTACT, *SEARCH, *THREADS, *JAX_ENGINES, *COMPILATION, *WAIT, *MENAGERIE)
+_MENAGERIE_DERIVATIVES = {"go2": 22, "anymal": 15, "h1": 10, "g1": 10, "shadow": 10, "panda": 10}
+"""Robots, and the ratio of step Jacobians to centered differences to reach."""
+MENAGERIE_DERIVATIVES = tuple(
+    row
+    for robot, jacobian_target in _MENAGERIE_DERIVATIVES.items()
+    for name in (_MENAGERIE_TARGETS[robot][0],)
+    for row in (
+        Comparison(
+            f"{robot}-gradient",
+            f"gradient of a rollout of {name} by all controls, a step, batch 1,024",
+            _menagerie(f"gradient-{robot}"),
+            _menagerie(f"rollout-{robot}"),
+            "our forward pass",
+            0.25,
+            slow=True,
+        ),
+        Comparison(
+            f"{robot}-jacobian",
+            f"step Jacobian of {name} at rest by state and control, batch 256",
+            _menagerie(f"jacobian-{robot}"),
+            _menagerie(f"differences-{robot}"),
+            "mjd_transitionFD, centered",
+            jacobian_target,
+            slow=True,
+        ),
+        Comparison(
+            f"{robot}-one-jacobian",
+            f"step Jacobian of {name} at rest by state and control, one instance",
+            _menagerie(f"one-jacobian-{robot}"),
+            _menagerie(f"differences-{robot}"),
+            "mjd_transitionFD, centered",
+            1,
+            slow=True,
+        ),
+    )
+)
+_ALL = (
+    *STEPS,
+    *DERIVATIVES,
+    *CONTACT,
+    *SEARCH,
+    *THREADS,
+    *JAX_ENGINES,
+    *COMPILATION,
+    *WAIT,
+    *MENAGERIE,
+    *MENAGERIE_DERIVATIVES,
+)
 COMPARISONS = {row.key: row for row in _ALL}
 """All comparisons by key, in the order of the table."""

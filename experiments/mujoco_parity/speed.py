@@ -1,6 +1,7 @@
 """`python -m experiments.mujoco_parity.speed MENAGERIE`: time of a step by the routines and by `mujoco.rollout`."""
 
 import argparse
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ import mujoco
 import numpy as np
 from mujoco import rollout
 
+from benchmarks.ratios import Ratio, ratio_chart
 from experiments.mujoco_parity.parity import random_walk
 from truesim.physics.routines.engine import Engine
 from truesim.physics.routines.from_mujoco import from_mujoco
@@ -24,6 +26,11 @@ ROBOTS = {
     "Shadow hand": "shadow_hand/scene_right.xml",
     "Panda": "franka_emika_panda/scene.xml",
 }
+GOALS = {
+    **{"Go2": (7, 10), "ANYmal C": (6, 8), "Go1": (6, 8), "Barkour vB": (4, 4), "H1": (5, 4), "T1": (5, 4)},
+    **{"G1": (4.5, 2.5), "Shadow hand": (4, 3.5), "Panda": (3, 3)},
+}
+"""Ratios to reach, standing and moving."""
 KINDS = ((np.float64, 4), (np.float64, None), (np.float32, None))
 """Number type and vector width of the routines; None is that of a register."""
 STEPS, SETTLING, REPEATS, EARLY = 100, 300, 3, 50
@@ -36,11 +43,34 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="Folder of MuJoCo Menagerie.")
     parser.add_argument("--instances", type=int, default=64)
+    parser.add_argument("--figure", type=Path, help="Chart of the ratios to write, as SVG.")
     options = parser.parse_args()
     print(HEAD + "\n" + "|---" * 7 + "|")
+    table = []
     for name, path in ROBOTS.items():
         for line in rows(name, options.folder / path, options.instances):
             print(line, flush=True)
+            table.append(line)
+    if options.figure is not None:
+        options.figure.write_text(figure(table))
+
+
+def figure(table: list[str]) -> str:
+    """Chart of the ratios in the lines of a table, with vectors as wide as those of AVX2."""
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    ratios = [
+        Ratio(f"{robot} {motion}", f"{theirs} us by MuJoCo, {ours.split()[0]} us by the routines", _times(ours), goal)
+        for robot, motion, theirs, ours, *_ in cells
+        for goal in (GOALS[robot][motion == "moves"],)
+    ]
+    return ratio_chart("A step of a batch with MuJoCo's contact, AVX2, one thread", ratios)
+
+
+def _times(cell: str) -> float:
+    """Ratio in a cell such as `1.28 (9.2 times)`."""
+    found = re.search(r"\(([\d.]+) times\)", cell)
+    assert found, f"{cell!r} has no ratio"
+    return float(found[1])
 
 
 def rows(name: str, scene: Path, instances: int) -> list[str]:

@@ -110,6 +110,46 @@ def test_joints_limits_friction_and_actuators(integrator):
     assert found.solves > 1
 
 
+@pytest.mark.parametrize("flag", ["warmstart", "island", "actuation", "refsafe", "eulerdamp", "filterparent"])
+def test_flags(flag):
+    """Each flag changes what MuJoCo does; two robots, so that there are two islands."""
+    option = f"cone='elliptic'><flag {flag}='disable'/></option><option timestep='.004'"
+    found = compare(scene(PLANE + CHAIN + falling(SHAPES["capsule"], 3), option=option, rest=ACTUATORS), spread=1.0)
+    assert np.median(found.qpos) < 1e-11
+    assert found.iterations > 0.95
+
+
+@pytest.mark.parametrize("actuators", ["", "<actuator><motor joint='j'/></actuator>"])
+def test_gravity_compensation_by_actuators(actuators):
+    """MuJoCo adds it with the forces of the actuators, if there are any: a robot without actuators sinks."""
+    geom = "<geom type='capsule' size='.03' fromto='0 0 0 .3 0 0'/>"
+    body = f"<body gravcomp='.7'><joint name='j' axis='0 1 0' actuatorgravcomp='true'/>{geom}</body>"
+    found = compare(scene(body, rest=actuators), amplitude=0.0)
+    assert np.max(found.qpos) < 1e-12
+
+
+@pytest.mark.parametrize("joint", ["type='ball'", "type='ball' range='0 25' margin='.6'", "type='free'"])
+def test_springs_and_limits_of_rotations(joint):
+    """A spring of a ball or free joint, and a limit that acts at rest, where a rotation has no axis."""
+    geom = "<geom type='capsule' size='.03' fromto='0 0 0 .3 0 0'/>"
+    body = f"<body pos='0 0 1'><joint {joint} stiffness='2' damping='.1'/>{geom}</body>"
+    found = compare(scene(body), spread=1.0, steps=10)
+    assert np.max(found.qpos) < 1e-12
+    assert found.engine.tables_by_name["jnt_springy"].tolist() == [1]
+
+
+@pytest.mark.parametrize("integrator", ["implicit", "implicitfast"])
+def test_bounds_of_joints_that_a_tendon_drives(integrator):
+    """The velocity gain of an actuator on a tendon stays implicit where a joint's bound clamps its force."""
+    geom = "<geom type='capsule' size='.03' fromto='0 0 0 .3 0 0' contype='0' conaffinity='0'/>"
+    body = f"""<body><joint name='a' axis='0 1 0' actuatorfrcrange='-.01 .01'/>{geom}
+      <body pos='.3 0 0'><joint name='b' axis='0 1 0'/>{geom}</body></body>"""
+    rest = """<tendon><fixed name='t'><joint joint='a' coef='1'/><joint joint='b' coef='2'/></fixed></tendon>
+      <actuator><position tendon='t' kp='5' kv='1'/></actuator>"""
+    found = compare(scene(body, option=f"integrator='{integrator}'", rest=rest), spread=1.0)
+    assert np.max(found.qpos) < 1e-12
+
+
 @pytest.mark.parametrize("integrator", ["Euler", "implicit", "implicitfast"])
 def test_fixed_tendons(integrator):
     rest = """<tendon><fixed name='t' limited='true' range='-.1 .2' stiffness='5' damping='.2' frictionloss='.1'>

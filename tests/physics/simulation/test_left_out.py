@@ -9,6 +9,7 @@ from tests.physics.constraints.scenes import simulator_of
 from truesim.core.errors import TruesimError
 from truesim.physics.routines.from_mujoco import from_mujoco
 from truesim.physics.simulation import Simulator, rollout
+from truesim.physics.simulation.findings import left_out
 from truesim.physics.simulation.table_step import reason_against
 
 HAND = """<mujoco>
@@ -58,3 +59,15 @@ def test_values_of_simulated_rows_are_written(simulator):
 def test_tables_of_a_whole_file_name_what_is_missing():
     with pytest.raises(TruesimError, match=r"solver mjSOL_PGS; activation dynamics; fluid forces; the no-slip solver"):
         from_mujoco(mujoco.MjModel.from_xml_string(HAND))
+
+
+def test_what_changes_the_motion_is_named():
+    """Nonlinear springs, fused bodies and disabled actuators are told before a simulation."""
+    xml = """<mujoco><compiler fusestatic='true'/><option actuatorgroupdisable='2'/><worldbody>
+      <geom type='plane' size='2 2 .1'/><body><joint name='a' stiffness='1 2'/><geom size='.1'/></body></worldbody>
+      <actuator><motor name='on' joint='a'/><motor name='off' joint='a' group='2'/></actuator></mujoco>"""
+    model, _ = simulator_of(xml)
+    assert model.actuators.names == ("on",)
+    told = " ".join(left_out(model, contact=True))
+    for part in ("joint 'a': quadratic and cubic stiffness", "fusestatic", "actuator 'off': its group is disabled"):
+        assert part in told

@@ -174,7 +174,7 @@ def _actuators(m: mujoco.MjModel) -> Actuators:
         control_limited=tuple(bool(m.actuator_ctrllimited[c]) for c in controls),
         force_limited=tuple(bool(m.actuator_forcelimited[i]) for i in kept),
         clamps_controls=not m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CLAMPCTRL,
-        enabled=not m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION,
+        enabled=bool(m.nactuator) and not m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION,
     )
 
 

@@ -6,7 +6,12 @@ import mujoco
 import numpy as np
 
 from truesim.files.robots.compiled_constraints import simulated_equalities
-from truesim.files.robots.supported import is_simulated_sensor, simulated_actuators, simulated_tendons
+from truesim.files.robots.supported import (
+    is_disabled_actuator,
+    is_simulated_sensor,
+    simulated_actuators,
+    simulated_tendons,
+)
 from truesim.physics.model.source import Finding
 
 TRANSMISSIONS = {
@@ -75,8 +80,6 @@ def _world(m: mujoco.MjModel) -> Findings:
             "option",
             "integrator 'discrete': its joint treatment of constraints is not simulated, ImplicitStiff runs instead",
         )
-    if m.opt.disableactuator:
-        yield "option", "disabled actuator groups: all actuators are simulated"
     if m.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE and m.ngeom:
         yield "option", "contact override"
     if m.opt.enableflags & mujoco.mjtEnableBit.mjENBL_DIAGEXACT:
@@ -151,6 +154,9 @@ def _actuators(m: mujoco.MjModel) -> Findings:
         bias = mujoco.mjtBias(m.actuator_biastype[i]).name.removeprefix("mjBIAS_").lower()
         dynamics = mujoco.mjtDyn(m.actuator_dyntype[i]).name.removeprefix("mjDYN_").lower()
         transmission = mujoco.mjtTrn(m.actuator_trntype[i])
+        if is_disabled_actuator(m, i):
+            yield subject, "its group is disabled: it is left out"
+            continue
         if transmission in TRANSMISSIONS and i not in simulated:
             yield subject, f"acts on {TRANSMISSIONS[transmission]}: it is left out"
             continue

@@ -24,6 +24,9 @@ FINITE = (
 )
 
 
+FUSED = "fusestatic: bodies without joints stay apart, and contact is as stiff as between bodies that are not fused"
+
+
 def read_mjcf(text: str, source: Source) -> Model:
     """Model of an MJCF text; its meshes and includes are relative to `source.path`."""
     _, compiled, findings = compile_mjcf(text, source.path)
@@ -45,7 +48,9 @@ def compile_mjcf(text: str, path: Path) -> tuple[mujoco.MjSpec, mujoco.MjModel, 
     removed: list[Finding] = []
     with collect_warnings(said), errors_as_sentences(path):
         spec = mujoco.MjSpec.from_file(str(path.absolute()), include=included)
-        spec.compiler.fusestatic = False
+        if spec.compiler.fusestatic:
+            spec.compiler.fusestatic = False
+            removed.append(Finding("option", FUSED))
         removed += _remove_missing_files(spec, path)
         compiled = spec.compile()
     notes = [Finding(path.name, f"MuJoCo says: {message}", "note") for message in dict.fromkeys(said)]

@@ -61,7 +61,7 @@ def simulated_tendons(m: mujoco.MjModel) -> list[int]:
 
 
 def simulated_actuators(m: mujoco.MjModel) -> list[int]:
-    """Indices of the actuators on a joint or fixed tendon, with one control and fixed or affine gain and bias."""
+    """Indices of enabled actuators on a joint or fixed tendon, with one control, fixed or affine gain and bias."""
     tendons = simulated_tendons(m)
     gains = (mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtGain.mjGAIN_AFFINE)
     biases = (mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtBias.mjBIAS_AFFINE)
@@ -75,7 +75,13 @@ def simulated_actuators(m: mujoco.MjModel) -> list[int]:
         and mujoco.mjtGain(m.actuator_gaintype[i]) in gains
         and mujoco.mjtBias(m.actuator_biastype[i]) in biases
         and m.actuator_ctrlnum[i] == 1
+        and not is_disabled_actuator(m, i)
     ]
+
+
+def is_disabled_actuator(m: mujoco.MjModel, i: int) -> bool:
+    """True if the file disables the group of actuator `i`."""
+    return bool(m.opt.disableactuator & (1 << int(m.actuator_group[i])))
 
 
 def is_simulated_sensor(m: mujoco.MjModel, i: int) -> bool:

@@ -70,7 +70,8 @@ def actuator_forces(
     actuators = model.actuators
     if not actuators.names:
         empty = jnp.zeros(0)
-        generalized = jnp.zeros(model.nv) if support is None else _joint_clip(model, support)
+        acts = support is not None and actuators.enabled  # MuJoCo adds it with the actuators' forces, if any act
+        generalized = _joint_clip(model, jnp.asarray(support)) if acts else jnp.zeros(model.nv)
         return ActuatorForces(empty, empty, empty, tap(MOTOR_TORQUE, generalized))
     length, moments = _transmission(model, q)
     velocity = moments @ v
@@ -82,7 +83,7 @@ def actuator_forces(
     force = _clip(force, actuators.force_range, actuators.force_limited)
     force = _tendon_clip(model, force)
     if not actuators.enabled:
-        force = jnp.zeros_like(force)
+        force, support = jnp.zeros_like(force), None
     generalized = moments.T @ force if support is None else moments.T @ force + support
     return ActuatorForces(length, velocity, force, tap(MOTOR_TORQUE, _joint_clip(model, generalized)))
 

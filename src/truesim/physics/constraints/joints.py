@@ -80,6 +80,10 @@ def _unilateral(
     return SoftConstraints(J, reference, D, jnp.zeros(len(D)), jnp.full(len(D), jnp.inf))
 
 
+SMALLEST_TURN = 2e-15
+"""Angle of a ball joint below which MuJoCo takes x as its axis [rad]."""
+
+
 def _distances(model: Model, scalar: list[Link], balls: list[Link], q: Array) -> tuple[Array, Array]:
     """Distances to the lower limits, upper limits and largest angles of balls, with their Jacobians."""
     j, dofs = (np.array([getattr(link, at) for link in scalar], dtype=int) for at in ("joint", "v_start"))
@@ -88,7 +92,9 @@ def _distances(model: Model, scalar: list[Link], balls: list[Link], q: Array) ->
     distances, jacobians = [position - bounds[:, 0], bounds[:, 1] - position], [unit, -unit]
     for link in balls:
         turn = quaternion_log(normalize(q[link.q]))
-        angle = jnp.sqrt(jnp.maximum(turn @ turn, 1e-30))
+        turns = turn @ turn > SMALLEST_TURN**2
+        angle = jnp.where(turns, jnp.sqrt(jnp.where(turns, turn @ turn, 1.0)), 0.0)
+        axis = jnp.where(turns, turn / jnp.where(turns, angle, 1.0), np.array([1.0, 0.0, 0.0]))
         distances.append((jnp.max(model.joints.range[link.joint]) - angle)[None])
-        jacobians.append(jnp.zeros((1, model.nv)).at[0, link.v].set(-turn / angle))
+        jacobians.append(jnp.zeros((1, model.nv)).at[0, link.v].set(-axis))
     return jnp.concatenate(distances), jnp.concatenate(jacobians)

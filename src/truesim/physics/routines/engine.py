@@ -14,6 +14,7 @@ import numpy as np
 from truesim.core.errors import TruesimError, unknown_name
 from truesim.native.codegen.target import host
 from truesim.native.loops.values import Precision
+from truesim.native.runtime.addresses import data_address
 from truesim.physics.routines.adjoint import IDLE_SLOT, AdjointTransfer
 from truesim.physics.routines.derivatives import CONTACT_NUMBERS, ForwardTransfer
 from truesim.physics.routines.derive import derive
@@ -154,8 +155,14 @@ class Engine:
         found[:] = parts
         return found
 
+    @cached_property
+    def _no_changes(self) -> Changes:
+        return Changes(self, {}, {})
+
     def _changes(self, changes: Mapping[str, np.ndarray], batch: int) -> Changes:
         """Parameters that a call replaces; raises `TruesimError` for unknown names and wrong shapes."""
+        if not changes:
+            return self._no_changes
         values, strides = {}, {}
         for name, value in changes.items():
             if name not in PARAMETERS:
@@ -191,7 +198,7 @@ class Engine:
             np.empty((batch, steps, n), self.dtype) for n in (self.sizes["nq"], self.sizes["nv"], self.sizes["nv"], 1)
         ]
         io = np.zeros(len(Transfer), np.int64)
-        io[:8] = [a.ctypes.data for a in (*states, ctrl, *outputs)]
+        io[:8] = [data_address(a) for a in (*states, ctrl, *outputs)]
         io[[Transfer.BATCH, Transfer.STEPS]] = batch, steps
         self._run("rollout", io, self._changes(parameters or {}, batch), threads)
         qpos_out, qvel_out, warmstart_out, iterations = outputs
@@ -220,7 +227,7 @@ class Engine:
             qacc, smooth = (np.empty((batch, nv), self.dtype) for _ in range(2))
             contacts = np.full((batch, capacity, CONTACT_NUMBERS), -1, self.dtype)
             io = np.zeros(len(Transfer) + 2, np.int64)  # and two entries of `ForwardTransfer`
-            io[:8] = [a.ctypes.data for a in (*states, qacc, smooth, contacts, solved)]
+            io[:8] = [data_address(a) for a in (*states, qacc, smooth, contacts, solved)]
             io[ForwardTransfer.BATCH], io[ForwardTransfer.RIGHT_SIDE_COUNT] = batch, solved.shape[1]
             io[ForwardTransfer.CONTACT_CAPACITY] = capacity
             most = self._run("forward_batch", io, changes, threads)
@@ -258,9 +265,9 @@ class Engine:
             slots = np.empty((batch, capacity, len(IDLE_SLOT)), self.dtype)
             slots[:] = IDLE_SLOT
             io = np.zeros(len(Transfer) + 3, np.int64)  # and three entries of `AdjointTransfer`
-            io[:8] = [a.ctypes.data for a in (*given, solved, integrated, slots, y)]
+            io[:8] = [data_address(a) for a in (*given, solved, integrated, slots, y)]
             io[AdjointTransfer.BATCH], io[AdjointTransfer.COTANGENT_COUNT] = batch, y.shape[1]
-            io[AdjointTransfer.SLOT_CAPACITY], io[AdjointTransfer.WEIGHTS_OUT] = capacity, z.ctypes.data
+            io[AdjointTransfer.SLOT_CAPACITY], io[AdjointTransfer.WEIGHTS_OUT] = capacity, data_address(z)
             most = self._run("adjoint_batch", io, changes, threads)
             if most <= capacity:
                 return Adjoint(solved, integrated, y, z, slots, most)
@@ -272,16 +279,16 @@ class Engine:
         tiles = -(-batch // lanes)
         threads = max(1, min(threads, tiles))
         cuts = [min(batch, lanes * (tiles * i // threads)) for i in range(threads + 1)]
-        io[[Transfer.CHANGE_COUNT, Transfer.CHANGES]] = len(changes.rows), changes.rows.ctypes.data
+        io[Transfer.CHANGE_COUNT], io[Transfer.CHANGES] = len(changes.rows), changes.address
         call = _routine(self.precision, changes.per_lane, name)
 
         def work(i: int) -> int:
-            mine = io.copy()
+            mine = io.copy() if threads > 1 else io
             mine[Transfer.FIRST], mine[Transfer.STOP] = cuts[i], cuts[i + 1]
             space = self._take()
             while mine[Transfer.FIRST] < mine[Transfer.STOP]:
-                arrays = (space.tables, changes.parameters(space), space.integers, space.work, mine)
-                done = call(*(a.ctypes.data for a in arrays))
+                parameters = data_address(changes.parameters(space))
+                done = call(space.addresses[0], parameters, *space.addresses[1:], data_address(mine))
                 if done < mine[Transfer.STOP]:
                     space = Workspace(self, 2 * space.slots)
                 mine[Transfer.FIRST] = done

@@ -2,8 +2,26 @@
 
 from truesim.native.loops.layout import RoutineModule, TableRoutine
 from truesim.native.loops.values import Value
-from truesim.physics.routines.layout import IMPLICIT, IMPLICITFAST, JOINT_TRANSMISSION
-from truesim.physics.routines.vectors import add, cross, dot, rotate, scale, subtract
+from truesim.physics.routines.layout import (
+    BALL_JOINT,
+    FREE_JOINT,
+    HINGE_JOINT,
+    IMPLICIT,
+    IMPLICITFAST,
+    JOINT_TRANSMISSION,
+    SLIDE_JOINT,
+)
+from truesim.physics.routines.vectors import (
+    add,
+    conjugate,
+    cross,
+    dot,
+    multiply_quaternions,
+    rotate,
+    rotation_axis,
+    scale,
+    subtract,
+)
 
 
 def write_forces(module: RoutineModule) -> None:
@@ -35,8 +53,7 @@ def _write_passive(k: TableRoutine) -> None:
         w.qfrc_actuator[d] = 0.0
         w.qfrc_gravcomp[d] = 0.0
     with k.loop(0, k.size("njnt")) as j, k.when(t.jnt_springy[j].differs(0)):
-        q, d = t.jnt_qposadr[j], t.jnt_dofadr[j]
-        w.tau[d] = w.tau[d] - p.jnt_stiffness[j] * (w.qpos[q] - p.qpos_spring[q])
+        _write_spring(k, j)
     with k.loop(0, k.size("ntendon")) as i:
         length = w.ten_length[i]
         low, high = p.tendon_lengthspring.rows(i, 2)
@@ -45,6 +62,32 @@ def _write_passive(k: TableRoutine) -> None:
         with k.loop(t.tendon_adr[i], t.tendon_adr[i] + t.tendon_num[i]) as n:
             d = t.wrap_dofadr[n]
             w.tau[d] = w.tau[d] + p.wrap_coef[n] * force
+
+
+def _write_spring(k: TableRoutine, j: Value) -> None:
+    """Force of the spring of a joint; rotations stretch it by their rotation vector from rest."""
+    t, p, w = k.table, k.parameter, k.work
+    at, dof, stiffness = t.jnt_qposadr[j], t.jnt_dofadr[j], p.jnt_stiffness[j]
+
+    def pull(dof: Value, stretch: Value) -> None:
+        w.tau[dof] = w.tau[dof] - stiffness * stretch
+
+    def move(count: int) -> None:
+        for i in range(count):
+            pull(dof + i, w.qpos[at + i] - p.qpos_spring[at + i])
+
+    def turn(at: Value, dof: Value) -> None:
+        rest = [p.qpos_spring[at + i] for i in range(4)]
+        angle, axis = rotation_axis(k, multiply_quaternions(conjugate(rest), w.qpos.block(at, 4)))
+        for i, x in enumerate(axis):
+            pull(dof + i, angle * x)
+
+    def free() -> None:
+        move(3)
+        turn(at + 3, dof + 3)
+
+    kinds = {FREE_JOINT: free, BALL_JOINT: lambda: turn(at, dof), SLIDE_JOINT: lambda: move(1)}
+    k.choose(t.jnt_type[j], {**kinds, HINGE_JOINT: lambda: move(1)})
 
 
 def _write_gravity_compensation(k: TableRoutine) -> None:
@@ -67,6 +110,7 @@ def _write_gravity_compensation(k: TableRoutine) -> None:
 
 def _write_actuation(k: TableRoutine) -> None:
     t, p, w = k.table, k.parameter, k.work
+    acts = k.size("actuation").differs(0)
     with k.loop(0, k.size("nu")) as i:
         length, velocity = transmission(k, i)
         low, high = p.actuator_ctrlrange.rows(i, 2)
@@ -76,8 +120,9 @@ def _write_actuation(k: TableRoutine) -> None:
         force = force + (bias[0] + bias[1] * length + bias[2] * velocity)
         low, high = p.actuator_forcerange.rows(i, 2)
         is_clamped = (force <= low) | (force >= high)
-        w.actuator_derivative[i] = k.where(is_clamped, 0.0, gain[2] * control + bias[2])  # d force / d velocity
-        force = k.clip(force, low, high) * p.actuator_gear[i]
+        derivative = k.where(is_clamped, 0.0, gain[2] * control + bias[2])  # d force / d velocity
+        w.actuator_derivative[i] = k.where(acts, derivative, k.real(0.0))
+        force = k.where(acts, k.clip(force, low, high) * p.actuator_gear[i], k.real(0.0))
         with k.loop(t.actuator_wrapadr[i], t.actuator_wrapadr[i] + t.actuator_wrapnum[i]) as n:
             d = t.wrap_dofadr[n]
             w.qfrc_actuator[d] = w.qfrc_actuator[d] + p.wrap_coef[n] * force
@@ -86,7 +131,7 @@ def _write_actuation(k: TableRoutine) -> None:
             w.qfrc_actuator[d] = w.qfrc_actuator[d] + force
     with k.loop(0, k.size("nv")) as d:
         low, high = p.dof_actfrcrange.rows(d, 2)
-        force = w.qfrc_actuator[d] + w.qfrc_gravcomp[d]
+        force = k.where(acts, w.qfrc_actuator[d] + w.qfrc_gravcomp[d], k.real(0.0))
         w.dof_clamped[d] = k.where((force <= low) | (force >= high), k.real(1.0), 0.0)
         w.tau[d] = w.tau[d] + k.clip(force, low, high)
 
@@ -111,6 +156,7 @@ def write_damping(module: RoutineModule) -> None:
 
     Euler takes the dampers of the joints; `implicit` and `implicitfast` also those of tendons and the velocity gains of
     actuators that are not clamped, where two degrees of freedom are related in the tree; `implicit` also bias forces.
+    Bounds of a joint clamp the actuators on the joint, not those on tendons.
     """
     k = TableRoutine(module, "damping")
     t, p, w = k.table, k.parameter, k.work
@@ -123,27 +169,24 @@ def write_damping(module: RoutineModule) -> None:
     is_general = k.size("integrator").equals(IMPLICIT)
     with k.when(k.size("integrator").equals(IMPLICITFAST) | is_general):
         with k.loop(0, k.size("ntendon")) as i:
-            _add_product(k, t.tendon_adr[i], t.tendon_num[i], h * p.tendon_damping[i], None)
+            _add_product(k, t.tendon_adr[i], t.tendon_num[i], h * p.tendon_damping[i])
         with k.loop(0, k.size("nu")) as i:
             gear = p.actuator_gear[i]
             derivative = -(h * w.actuator_derivative[i] * gear * gear)
             with k.when(t.actuator_trntype[i].equals(JOINT_TRANSMISSION)):
                 d = t.jnt_dofadr[t.actuator_trnid[i]]
                 w.H[d * nv + d] = w.H[d * nv + d] + k.where(w.dof_clamped[d] > 0.0, 0.0, derivative)
-            _add_product(k, t.actuator_wrapadr[i], t.actuator_wrapnum[i], derivative, w.dof_clamped)
+            _add_product(k, t.actuator_wrapadr[i], t.actuator_wrapnum[i], derivative)
     with k.when(is_general):
         k.call("bias_derivative")
     k.returns()
 
 
-def _add_product(k: TableRoutine, first: Value, count: Value, weight: Value, clamped: object) -> None:
+def _add_product(k: TableRoutine, first: Value, count: Value, weight: Value) -> None:
     """Add `weight c c'` to H, where c are the coefficients of a tendon, for related degrees of freedom."""
     t, p, w = k.table, k.parameter, k.work
     nv = k.size("nv")
     with k.loop(first, first + count) as i, k.loop(first, first + count) as j:
         row, col = t.wrap_dofadr[i], t.wrap_dofadr[j]
         with k.when((row >= col) & t.dof_related[row * nv + col].differs(0)):
-            x = weight * p.wrap_coef[i] * p.wrap_coef[j]
-            if clamped is not None:
-                x = k.where((w.dof_clamped[row] > 0.0) | (w.dof_clamped[col] > 0.0), 0.0, x)
-            w.H[row * nv + col] = w.H[row * nv + col] + x
+            w.H[row * nv + col] = w.H[row * nv + col] + weight * p.wrap_coef[i] * p.wrap_coef[j]

@@ -91,6 +91,9 @@ def _sizes(m: mujoco.MjModel, structure: dict[str, np.ndarray]) -> dict[str, int
         "ls_iterations": int(o.ls_iterations),
         "refsafe": int(not _disabled(m, _Disable.mjDSBL_REFSAFE)),
         "implicit_damping": int(is_damped if o.integrator == EULER else o.integrator != RK4),
+        "warm": int(not _disabled(m, _Disable.mjDSBL_WARMSTART)),
+        "islands": int(not _disabled(m, _Disable.mjDSBL_ISLAND)),
+        "actuation": int(m.nu > 0 and not _disabled(m, _Disable.mjDSBL_ACTUATION)),
     }
 
 
@@ -119,8 +122,6 @@ def _left_out(m: mujoco.MjModel) -> Iterator[str]:
         yield "site, body or slider-crank transmissions"
     if not set(m.actuator_gaintype) <= {0, 1} or not set(m.actuator_biastype) <= {0, 1}:
         yield "muscles or user-defined actuators"
-    if np.any(m.tendon_armature):
-        yield "tendon armature"
     for name in (
         "jnt_stiffnesspoly",
         "dof_dampingpoly",
@@ -144,17 +145,14 @@ def _unsupported(m: mujoco.MjModel, actuators: Sequence[int]) -> Iterator[str]:
         yield f"integrator {mujoco.mjtIntegrator(m.opt.integrator).name}"
     if m.nflex:
         yield "flexible bodies"
+    if np.any(m.tendon_armature):
+        yield "tendon armature"
     if np.any(m.tendon_actfrclimited):
         yield "tendon force limits"
     own = np.array(actuators, dtype=int)
     joints = m.actuator_trnid[own[np.isin(m.actuator_trntype[own], _JOINT_TRANSMISSIONS)], 0]
     if not set(m.jnt_type[joints]) <= _SCALAR_JOINTS:
         yield "actuators on ball or free joints"
-    if np.any((m.jnt_stiffness > 0) & ~np.isin(m.jnt_type, list(_SCALAR_JOINTS))):
-        yield "springs of ball or free joints"
-    for flag in (_Disable.mjDSBL_WARMSTART, _Disable.mjDSBL_ACTUATION):
-        if _disabled(m, flag):
-            yield f"the flag {flag.name}"
 
 
 def _pairs(m: mujoco.MjModel) -> dict[str, np.ndarray]:

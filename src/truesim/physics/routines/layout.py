@@ -21,7 +21,10 @@ EQUALITY_BLOCK, FRICTION_BLOCK, UNILATERAL_BLOCK, ELLIPTIC_BLOCK = range(4)
 """Kinds of constraint blocks."""
 
 MODEL_SIZES = ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "npair", "neq", "ntendon", "nwrap")
-OPTION_SIZES = ("cone", "integrator", "iterations", "ls_iterations", "refsafe", "implicit_damping")
+OPTION_SIZES = (
+    *("cone", "integrator", "iterations", "ls_iterations", "refsafe", "implicit_damping"),
+    *("warm", "islands", "actuation"),
+)
 """Options that are integers."""
 
 STRUCTURE = {

@@ -1,12 +1,11 @@
 """Rows of joints: dry friction and limits (`mj_instantiateFriction`, `mj_instantiateLimit`)."""
 
-from truesim.native.loops.functions import atan2
 from truesim.native.loops.layout import RoutineModule, TableRoutine
 from truesim.native.loops.values import Value
 from truesim.physics.routines.impedance import impedance, regularizer, stiffness_and_damping
 from truesim.physics.routines.layout import BALL_JOINT, HINGE_JOINT, SLIDE_JOINT, UNILATERAL_BLOCK
 from truesim.physics.routines.rows import NewBlock, with_new_block
-from truesim.physics.routines.vectors import dot, scale
+from truesim.physics.routines.vectors import rotation_axis
 
 
 def write_limit_rows(module: RoutineModule) -> None:
@@ -69,12 +68,7 @@ def _weigh(k: TableRoutine, j: Value, dof: Value, violation: Value) -> tuple[Val
 def _write_ball_limit(k: TableRoutine, j: Value) -> None:
     t, p, w = k.table, k.parameter, k.work
     at, dof = t.jnt_qposadr[j], t.jnt_dofadr[j]
-    q = w.qpos.block(at, 4)
-    q = scale(q, 1.0 / k.sqrt(dot(q, q)))
-    sine = k.sqrt(dot(q[1:], q[1:]))
-    flip = k.where(q[0] < 0.0, k.real(-1.0), 1.0)
-    angle = 2.0 * atan2(k, sine, q[0] * flip)
-    axis = scale(q[1:], flip / k.where(sine > 0.0, sine, 1.0))
+    angle, axis = rotation_axis(k, w.qpos.block(at, 4))
     largest = k.maximum(p.jnt_range[j * 2], p.jnt_range[j * 2 + 1])
     margin = p.jnt_margin[j]
     dist = largest - angle

@@ -97,7 +97,9 @@ def _write_start(module: RoutineModule) -> None:
     multiply_jacobian(k, w.Mv, w.row_other, w.row_jar)
     each_friction(k, lambda i, d: w.friction_other.__setitem__(i, w.friction_jar[i] + w.Mv[d]))
     each_limit(k, lambda i, d, s: w.limit_other.__setitem__(i, w.limit_jar[i] + s * w.Mv[d]))
+    is_cold = k.size("warm").equals(0)
     smooth = constraint_cost(k, w.friction_other, w.limit_other, w.row_other) < cost
+    smooth = k.where(is_cold, k.mask(True), smooth)
 
     def choose(array: LoopArray, other: LoopArray, i: Value) -> None:
         array[i] = k.where(smooth, other[i], array[i])

@@ -65,7 +65,7 @@ def write_step(module: RoutineModule) -> None:
     w.newton_points[0] = 0.0
     k.call("residuals")
     k.call("start")
-    has_islands = k.size("ntree") > 1
+    has_islands = (k.size("ntree") > 1) & k.size("islands").differs(0)
     with k.when(has_islands):
         k.call("solve_islands")
     with k.when(~has_islands):

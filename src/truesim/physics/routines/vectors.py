@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
+from truesim.native.loops.functions import atan2
 from truesim.native.loops.language import Routine
 from truesim.native.loops.values import Operand, Value
 
 Vector = Sequence[Operand]
+SMALLEST_SINE = 1e-15
+"""Sine of half the angle below which MuJoCo takes x as the axis of a rotation (`mjMINVAL`)."""
 
 
 def add(a: Vector, b: Vector) -> list[Value]:
@@ -77,6 +80,18 @@ def multiply_quaternions(a: Vector, b: Vector) -> list[Value]:
 def conjugate(q: Vector) -> list[Value]:
     """Inverse of a unit quaternion."""
     return [q[0], -q[1], -q[2], -q[3]]
+
+
+def rotation_axis(k: Routine, q: Vector) -> tuple[Value, list[Value]]:
+    """Angle in [0, pi] and axis of the rotation of a quaternion of any length; the axis is x if it does not turn."""
+    q = normalize(k, q)
+    sine = k.sqrt(dot(q[1:], q[1:]))
+    flip = k.where(q[0] < 0.0, k.real(-1.0), 1.0)
+    turns = sine >= SMALLEST_SINE
+    axis = scale(q[1:], flip / k.where(turns, sine, 1.0))
+    return 2.0 * atan2(k, sine, q[0] * flip), [
+        k.where(turns, a, k.real(x)) for a, x in zip(axis, (1, 0, 0), strict=True)
+    ]
 
 
 def rotation_matrix(q: Vector) -> list[Value]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truesim.native.runtime.addresses import data_address
 from truesim.physics.routines.layout import INTEGERS, LAYOUT, WORK
 from truesim.physics.routines.mujoco_functions import CollisionMemory
 from truesim.physics.routines.rollout import Change
@@ -36,6 +37,7 @@ class Workspace:
         self.tables = LAYOUT.pack(sizes, engine.tables_by_name, first)
         self.integers = np.zeros(integers, np.int64)
         self.work = aligned_zeros(work * engine.precision.lanes, engine.dtype)
+        self.addresses = [data_address(a) for a in (self.tables, self.integers, self.work)]
         self.lanes = engine.precision.lanes
         self._parameters: np.ndarray | None = None
         self._changed: frozenset[str] | None = None
@@ -79,6 +81,8 @@ class Changes:
     """Numbers between instances; zero if all share the values."""
     rows: np.ndarray = field(init=False)
     """Values that the routines gather for each tile, as `rollout.Change` describes them."""
+    address: int = field(init=False)
+    """Of the rows."""
     per_lane: bool = field(init=False)
     """True if parameters differ between instances."""
 
@@ -90,6 +94,7 @@ class Changes:
             for name, value in self.values.items()
         ]
         self.rows = np.array(rows, np.int64).reshape(-1, len(Change))
+        self.address = data_address(self.rows)
         self._shared = None if self.per_lane else self._replaced()
 
     def _length(self, name: str) -> int:

@@ -1,5 +1,6 @@
 """Tangent spaces of batches of configurations on NumPy arrays: rotations as rotation vectors in the body's frame."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,6 +81,8 @@ class Displacements:
 
         Both are the identity for all other coordinates.
         """
+        if len(turn) == 1:  # of one number, NumPy's functions take longer than their work
+            return [(to, *_one_exponential(turn[0, to].tolist(), turn.dtype)) for _, to in self.quaternions]
         return [(to, *_exponential(turn[:, to])) for _, to in self.quaternions]
 
 
@@ -106,6 +109,26 @@ def _exponential(phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     K2 = K @ K
     sine, cosine, third = (x[:, None, None] for x in (sine, cosine, third))
     return unit - sine * K + cosine * K2, unit - cosine * K + third * K2
+
+
+def _one_exponential(phi: list[float], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """The same for one rotation vector."""
+    x, y, z = phi
+    squared = x * x + y * y + z * z
+    angle = math.sqrt(squared)
+    if angle < _SMALL_ANGLE:
+        sine, cosine, third = 1 - squared / 6, 0.5 - squared / 24, 1 / 6 - squared / 120
+    else:
+        sine, cosine = math.sin(angle) / angle, (1 - math.cos(angle)) / squared
+        third = (1 - sine) / squared
+    K2 = ((-y * y - z * z, x * y, x * z), (x * y, -x * x - z * z, y * z), (x * z, y * z, -x * x - y * y))
+    K = ((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0))
+    found = [
+        [[(i == j) - a * K[i][j] + b * K2[i][j] for j in range(3)] for i in range(3)]
+        for a, b in ((sine, cosine), (cosine, third))
+    ]
+    both = np.array(found, dtype)
+    return both[:1], both[1:]
 
 
 def crossing(x: np.ndarray) -> np.ndarray:

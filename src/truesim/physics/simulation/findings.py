@@ -9,7 +9,7 @@ from truesim.physics.model.model import Model
 
 UNSAID: Any = object()
 """Contact model of a simulator for which none was given, not even None."""
-MOVING = ("actuator", "option", "tendon", "equality", "flex", "plugin", "mocap")
+MOVING = ("actuator", "option", "tendon", "equality", "flex", "plugin", "mocap", "joint")
 """Subjects of findings about what moves a robot; sensors do not."""
 _warned: set[str] = set()
 

@@ -48,7 +48,7 @@ class StepNumbers(NamedTuple):
 def compile_pullback_of_step(
     simulator: Simulator, engine: Engine, names: tuple[str, ...], moving: tuple[str, ...], slots: int
 ) -> native.Kernel:
-    """Kernel from `(tables, q, v, u, numbers, slots)` to cotangents of `(dq, v, u, moving tables, slot columns)`.
+    """Kernel from `(tables, q, v, u, numbers, slots)` to cotangents of `([dq, v, u], moving tables, slot columns)`.
 
     Args:
         simulator: Simulator whose values the tables replace.
@@ -68,7 +68,9 @@ def compile_pullback_of_step(
             return adjoint_scalar(simulator, engine, known, state, numbers, slots)
 
         at = (jnp.zeros(nv), v, u, {name: tables[name] for name in moving}, contacts[:, held])
-        return jax.grad(scalar, (0, 1, 2, 3, 4) if held.size else (0, 1, 2, 3))(*at)
+        of_state, rest = 3, (3, 4) if held.size else (3,)
+        found = jax.grad(scalar, (*range(of_state), *rest))(*at)
+        return jnp.concatenate(found[:of_state]), *found[of_state:]
 
     def zeros(*shape: int) -> Any:
         return jax.ShapeDtypeStruct(shape, engine.dtype)

@@ -52,11 +52,16 @@ class StepDerivatives:
     engine: Engine
     simulator: Simulator
     space: Displacements = field(init=False)
+    _unit: np.ndarray = field(init=False)
+    _numbers: np.ndarray = field(init=False)
+    """One for coordinates that are numbers, zero for those of rotation vectors."""
     _kernels: dict[Any, native.Kernel] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self.space = Displacements.of(self.engine.model)
+        self._unit = np.eye(self.engine.sizes["nv"], dtype=self.engine.dtype)
+        self._numbers = np.isin(np.arange(len(self._unit)), self.space.dofs).astype(self.engine.dtype)
 
     __hash__ = object.__hash__
     __eq__ = object.__eq__
@@ -93,9 +98,10 @@ class StepDerivatives:
                 total[:, at] = np.matmul(to_displacement[:, None, at], matrix)[:, 0]
         velocity = to_velocity + h * turned
         found = self.engine.adjoint(states, (h * velocity)[:, None], threads, tables)
-        own = self._kernel_results(states, found, tables, moving, threads)
-        displacement += own.displacement
-        return Cotangents(displacement, velocity + own.velocity, own.control, own.tables)
+        rows, own = self._kernel_results(states, found, tables, moving, threads)
+        by_q, by_v, by_u = self._parts(rows)
+        displacement += by_q
+        return Cotangents(displacement, velocity + by_v, by_u, own)
 
     def jacobian(
         self,
@@ -118,35 +124,30 @@ class StepDerivatives:
             rows_of = self._acceleration_rows(tables, moving, threads, directions)
             return self._stages(states, tables, threads).jacobian(rows_of)
         h = self._timestep(tables)
-        unit = np.eye(nv, dtype=self.engine.dtype)
-        found = self.engine.adjoint(
-            states, np.broadcast_to(_column(h)[..., None] * unit, (batch, nv, nv)), threads, tables
-        )
-        rows = self._kernel_results(states, found, tables, moving, threads, directions)
+        unit = np.empty((batch, nv, nv), self.engine.dtype)
+        np.multiply(_column(h)[..., None], self._unit, out=unit)
+        found = self.engine.adjoint(states, unit, threads, tables)
+        rows, own = self._kernel_results(states, found, tables, moving, threads, directions)
         turns, column = self.space.after_turn(h * after), _column(h)[..., None]
 
-        def stack(*parts: np.ndarray) -> np.ndarray:
-            """Rows of the velocity, part beside part, below those of the displacement after the step."""
-            widths = [x.size // (batch * nv) for x in parts]
-            found = np.empty((batch, 2 * nv, sum(widths)), self.engine.dtype)
-            above, below, first = found[:, :nv], found[:, nv:], 0
-            for x, width in zip(parts, widths, strict=True):
-                below[..., first : first + width] = x.reshape(batch, nv, width)
-                first += width
-            if len(parts) > 1:  # the velocity after the step by the one before it
-                found.reshape(batch, -1)[:, nv * (2 * nv + 1) :: 2 * nv + 1] += 1.0
+        def stacked(rows: np.ndarray, is_state: bool = False) -> np.ndarray:
+            """Rows of the velocity below those of the displacement after the step."""
+            rows = rows.reshape(batch, nv, -1)
+            found = np.empty((batch, 2 * nv, rows.shape[2]), self.engine.dtype)
+            above, below = found[:, :nv], found[:, nv:]
+            below[:] = rows
+            if is_state:  # the velocity after the step by the one before it
+                _diagonal(found, nv, nv)[:] += 1.0
             np.multiply(below, column, out=above)
             for at, _, by_turn in turns:
                 above[:, at] = by_turn @ above[:, at]
             return found
 
-        A = stack(rows.displacement, rows.velocity)
-        kept = np.ones(nv, self.engine.dtype)
+        J = stacked(rows, is_state=True)
         for at, by_start, _ in turns:
-            A[:, at, at] += by_start
-            kept[at] = 0.0
-        A.reshape(batch, -1)[:, : 2 * nv * nv : 2 * nv + 1] += kept
-        return A, stack(rows.control), {name: stack(x) for name, x in rows.tables.items()}
+            J[:, at, at] += by_start
+        _diagonal(J, 0, nv)[:] += self._numbers
+        return J[..., : 2 * nv], J[..., 2 * nv :], {name: stacked(x) for name, x in own.items()}
 
     @property
     def _has_stages(self) -> bool:
@@ -163,11 +164,11 @@ class StepDerivatives:
 
         def rows_of(states: Sequence[np.ndarray], cotangents: np.ndarray) -> Pulled:
             found = self.engine.adjoint(states, cotangents, threads, tables)
-            rows = self._kernel_results(states, found, tables, moving, threads, directions)
+            rows, own = self._kernel_results(states, found, tables, moving, threads, directions)
             batch, count = cotangents.shape[:2]
-            parts = [x.reshape(batch, count, -1) for x in (rows.displacement, rows.velocity, rows.control)]
-            by_tables = {name: x.reshape(batch, count, *x.shape[1:]) for name, x in rows.tables.items()}
-            return parts[0], parts[1], parts[2], by_tables
+            by_q, by_v, by_u = self._parts(rows.reshape(batch, count, -1))
+            by_tables = {name: x.reshape(batch, count, *x.shape[1:]) for name, x in own.items()}
+            return by_q, by_v, by_u, by_tables
 
         return rows_of
 
@@ -196,10 +197,10 @@ class StepDerivatives:
         moving: tuple[str, ...],
         threads: int,
         directions: Tables | None = None,
-    ) -> Cotangents:
-        """Cotangents at fixed accelerations, one row for each of the adjoint vectors of an instance."""
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Cotangents of `[dq, v, u]` and of tables at fixed accelerations, a row for each adjoint vector."""
         q, v, _, u = states
-        _, count, nv = found.y.shape
+        batch, count, nv = found.y.shape
         slots = FEWEST_SLOTS
         while slots < found.most:
             slots *= 2
@@ -207,21 +208,31 @@ class StepDerivatives:
         shapes = self.engine.model.shape
         batched = {name for name, x in tables.items() if x.ndim > len(shapes(name))}
         per_row = [q, v, u, found.solved, found.integrated, contacts]
-        rows = [np.repeat(x, count, axis=0) if count > 1 else np.ascontiguousarray(x) for x in per_row]
-        q, v, u, solved, integrated, contacts = rows
-        full = {
-            name: np.repeat(x, count, axis=0) if name in batched and count > 1 else np.ascontiguousarray(x)
-            for name, x in tables.items()
-        }
+
+        def of_rows(x: np.ndarray) -> np.ndarray:
+            """Values of each row; of a single instance they are the same for all rows."""
+            if count > 1 and batch == 1:
+                return x[0]
+            return np.repeat(x, count, axis=0) if count > 1 else np.ascontiguousarray(x)
+
+        q, v, u, solved, integrated, contacts = map(of_rows, per_row)
+        full = {name: of_rows(x) if name in batched else np.ascontiguousarray(x) for name, x in tables.items()}
         numbers = StepNumbers(solved, integrated, found.y.reshape(-1, nv), found.z.reshape(-1, nv))
         kernel = self._kernel(tuple(sorted(tables)), moving, slots, threads)
-        by_q, by_v, by_u, by_tables, *by_slots = kernel(full, q, v, u, numbers, contacts)
-        columns = _SlotColumns(contacts, by_slots[0], slot_columns(moving)) if by_slots else None
+        by_state, by_tables, *by_slots = kernel(full, q, v, u, numbers, contacts)
+        if by_slots:
+            slots = np.broadcast_to(contacts, (batch * count, *contacts.shape[-2:]))
+        columns = _SlotColumns(slots, by_slots[0], slot_columns(moving)) if by_slots else None
         if directions is not None:
-            by_tables = {ALONG: _along(directions, by_tables, len(q), columns)}
+            by_tables = {ALONG: _along(directions, by_tables, batch * count, columns)}
         elif columns is not None:
             by_tables = {**by_tables, **self._slot_tables(columns, by_tables, moving)}
-        return Cotangents(by_q, by_v, by_u, by_tables)
+        return by_state, by_tables
+
+    def _parts(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Parts `(dq, v, u)` of the last axis."""
+        nv = self.engine.sizes["nv"]
+        return rows[..., :nv], rows[..., nv : 2 * nv], rows[..., 2 * nv :]
 
     def _slot_tables(self, columns: "_SlotColumns", direct: Tables, moving: tuple[str, ...]) -> dict:
         """Cotangents of the tables whose values the slots hold: sums over the slots of each pair."""
@@ -308,6 +319,12 @@ def _with_room(slots: np.ndarray, count: int) -> np.ndarray:
         return np.ascontiguousarray(slots[:, :count])
     idle = np.broadcast_to(IDLE_SLOT.astype(slots.dtype), (len(slots), count - slots.shape[1], slots.shape[2]))
     return np.concatenate([slots, idle], axis=1)
+
+
+def _diagonal(matrices: np.ndarray, first: int, count: int) -> np.ndarray:
+    """View of `count` entries of the diagonals of contiguous matrices, shape (batch, count)."""
+    step = matrices.shape[2] + 1
+    return matrices.reshape(len(matrices), -1)[:, first * step : (first + count) * step : step]
 
 
 def _column(h: np.ndarray) -> np.ndarray:

@@ -14,7 +14,6 @@ from truesim.physics.contact.models.mujoco import MujocoContact
 from truesim.physics.model.actuators import AFFINE
 from truesim.physics.routines.engine import Engine, Rollout
 from truesim.physics.routines.from_mujoco import from_mujoco
-from truesim.physics.routines.layout import HINGE_JOINT, SLIDE_JOINT
 from truesim.physics.simulation.compiled_values import compiled_values
 from truesim.physics.simulation.integrators import Implicit, ImplicitFast, RungeKutta4, SemiImplicitEuler
 from truesim.physics.simulation.joint_models import MujocoJointModel
@@ -23,7 +22,6 @@ from truesim.physics.simulation.table_parameters import traced_fixed_field
 
 CACHED_ENGINES = 8
 """Number of engines kept for simulators with the same numbers; larger uses more memory."""
-SPRUNG_JOINTS = (SLIDE_JOINT, HINGE_JOINT)
 _engines: collections.OrderedDict[tuple, Engine | str] = collections.OrderedDict()
 _lock = threading.Lock()
 
@@ -105,8 +103,6 @@ def _make(simulator: Simulator) -> Engine | str:
     ):
         if is_traced(traced):
             array[:] = 1.0  # the routines then have the part; its values come with each call
-    if is_traced(model.joints.stiffness):
-        compiled.jnt_stiffness[~np.isin(compiled.jnt_type, SPRUNG_JOINTS)] = 0.0
     try:
         return Engine(from_mujoco(compiled, source.rows), compiled, dtype=jax.dtypes.canonicalize_dtype(float))
     except TruesimError as error:
