@@ -139,7 +139,7 @@ class ProblemBatch:
         else:
             needed = (first + 0.5 * max(curvature, 0.0)) / (PENALTY_MARGIN * defect)
             self.penalty[0] = max(float(self.penalty[0]), needed)
-        steps = policy.feedback, self.gaps, np.zeros_like(self.p)
+        steps = np.asarray(policy.feedback), self.gaps, np.zeros_like(self.p)
         self._adapt(_ALONE, np.array([self._search_alone(steps, first, curvature)]))
 
     def _search_alone(self, steps: tuple[np.ndarray, ...], first: float, curvature: float) -> float:

@@ -273,9 +273,8 @@ def _solve_from_torques(
             regressed = regress_free(problem, setup.train)
     if setup.theta is None and (regressed is not None or (local and has_free_gains(problem))):
         _compile(problem, observer)  # before predictions, which then need no kernels of their own
-        theta = servo_start(problem, window) if regressed is None else regressed
-        better = regressed is None or better_start(problem, regressed, window)
-        setup = dataclasses.replace(setup, theta=theta if better else None)
+        theta = regressed if regressed is not None and better_start(problem, regressed, window) else None
+        setup = dataclasses.replace(setup, theta=servo_start(problem, window) if regressed is None else theta)
     setup, solution = _solve_widening(setup, found, observer)
     if regressed is None or solution.ending is Ending.INTERRUPTED:
         return setup, solution, ()
@@ -334,7 +333,7 @@ def _solve(setup: PreparedIdentification, found: SearchResult | None, observer: 
 
 def _compile(problem: Problem, observer: Observer) -> None:
     observer.stage("compile", problem)
-    assert problem.compile_seconds >= 0, "compilation happens here"
+    assert problem.compile_seconds >= 0
 
 
 def _finish_on_mujoco(

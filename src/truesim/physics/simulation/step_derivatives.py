@@ -220,9 +220,10 @@ class StepDerivatives:
         numbers = StepNumbers(solved, integrated, found.y.reshape(-1, nv), found.z.reshape(-1, nv))
         kernel = self._kernel(tuple(sorted(tables)), moving, slots, threads)
         by_state, by_tables, *by_slots = kernel(full, q, v, u, numbers, contacts)
+        columns = None
         if by_slots:
-            slots = np.broadcast_to(contacts, (batch * count, *contacts.shape[-2:]))
-        columns = _SlotColumns(slots, by_slots[0], slot_columns(moving)) if by_slots else None
+            every = np.broadcast_to(contacts, (batch * count, *contacts.shape[-2:]))
+            columns = _SlotColumns(every, by_slots[0], slot_columns(moving))
         if directions is not None:
             by_tables = {ALONG: _along(directions, by_tables, batch * count, columns)}
         elif columns is not None:
