@@ -127,7 +127,7 @@ class _Test:
         problem = solution.problem
         every = tuple(p for g in groups for p in g.parameters)
         self.solution, self.groups, self.own = solution, groups, len(problem.solved)
-        self.wide = widen(problem, with_room(problem, groups), every)
+        self.wide = widen(problem, with_room(problem, groups), every, level=1)
         self.segments, self.windows = _choose_windows(problem)
         starts = self.own + np.cumsum([0, *(len(g.parameters) for g in groups)])
         self.members = [np.arange(a, b) for a, b in itertools.pairwise(starts)]

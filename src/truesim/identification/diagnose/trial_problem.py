@@ -157,18 +157,19 @@ class TrialProblem(Problem):
         return Nodes(np.asarray(moved), _flat(nodes.v + moves[..., nv:]))
 
 
-def widen(problem: Problem, simulator: Any, parameters: tuple[Parameter, ...]) -> WideProblem:
-    """A problem with more free parameters, for its compiled values, which trials call for many variants.
+def widen(problem: Problem, simulator: Any, parameters: tuple[Parameter, ...], level: int = 0) -> WideProblem:
+    """A problem with more free parameters, for its compiled values.
 
     Args:
         problem: The problem.
         simulator: Its simulator, with room for the parameters.
         parameters: Parameters to free besides those that are.
+        level: Optimization level of the kernel: 1 for hundreds of calls with many variants.
     """
     every = ParameterSet((*problem.solved, *parameters, *problem.trained))
     own = {f.name: getattr(problem, f.name) for f in dataclasses.fields(Problem)}
     return WideProblem(
-        **own | {"simulator": simulator, "parameters": every, "like": None, "selection": None, "level": 1}
+        **own | {"simulator": simulator, "parameters": every, "like": None, "selection": None, "level": level}
     )
 
 
