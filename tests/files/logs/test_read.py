@@ -144,7 +144,9 @@ def test_comments_and_compression(tmp_path, text, ending):
     np.testing.assert_array_equal(log.column("qpos/a"), [1, 2])
 
 
-@pytest.mark.parametrize("broken", [gzip.compress(b"time,a\n0,1\n" * 99)[:-9], b"time,a\n0,1\n"])
+@pytest.mark.parametrize(
+    "broken", [gzip.compress(b"time,a\n0,1\n" * 99)[:-9], b"time,a\n0,1\n"], ids=["ends early", "not compressed"]
+)
 def test_broken_compression_is_told(tmp_path, broken):
     """A file that ends early, and one that is not compressed at all."""
     (tmp_path / "run.csv.gz").write_bytes(broken)
