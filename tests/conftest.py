@@ -1,6 +1,5 @@
 """Settings of all tests: 64-bit numbers, no silent broadcasting or promotion, the same random examples every time."""
 
-import ctypes
 import gc
 import os
 from collections.abc import Iterator
@@ -11,10 +10,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.annotations import check_annotations
+from tests.memory import return_freed_memory
 
 check_annotations()
-
-_C_LIBRARY = ctypes.CDLL(None)
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -42,15 +40,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def _release_memory() -> Iterator[None]:
-    """Drop what was compiled for the tests of a module: nothing of it is used again, and it adds up to gigabytes.
-
-    Compilers free most of their memory in small pieces, which the C library keeps unless it is told to return them.
-    """
+    """Drop what was compiled for the tests of a module: nothing of it is used again, and it adds up to gigabytes."""
     yield
     jax.clear_caches()
-    gc.collect()
-    if hasattr(_C_LIBRARY, "malloc_trim"):  # glibc
-        _C_LIBRARY.malloc_trim(0)
+    return_freed_memory()
 
 
 @pytest.fixture(scope="session")

@@ -74,7 +74,7 @@ def test_the_unpacked_wheel_runs(built, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert str(tmp_path) in done.stdout
-    assert "Identify the parameters" in done.stdout
+    assert "Identify parameters of ROBOT" in done.stdout
 
 
 def test_every_direct_dependency_is_pinned():

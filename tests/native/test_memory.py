@@ -1,20 +1,12 @@
 """Memory over calls with many batch shapes."""
 
-import gc
-import resource
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.memory import resident_memory
 from truesim import native
-
-
-def _resident():
-    gc.collect()
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
 
 
 def _calls(kernel):
@@ -45,7 +37,7 @@ def test_batch_shapes_leave_no_memory_behind(name):
     call = _calls(kernel)[name]
     for size in range(1, 8):
         call(np.ones((size, 6)))
-    before = _resident()
+    before = resident_memory()
     for size in range(10, 110):
         call(np.ones((size, 6)))
-    assert _resident() - before < 10e6
+    assert resident_memory() - before < 10e6

@@ -80,7 +80,9 @@ def test_record_agrees_with_rollout():
 
 
 def test_parts_that_the_routines_do_not_have():
-    """A file with an option that the routines lack says why it is not simulated by them."""
-    text = tumbling("box").replace("<worldbody>", '<option><flag warmstart="disable"/></option><worldbody>')
-    _, simulator = simulator_of(text)
-    assert "mjDSBL_WARMSTART" in (reason_against(simulator) or "")
+    """A file with a part that the routines lack says why it is not simulated by them."""
+    _, simulator = simulator_of(
+        """<mujoco><worldbody><body><joint name="hinge"/><geom size=".1"/></body></worldbody>
+        <tendon><fixed name="motor" armature="0.1"><joint joint="hinge" coef="2"/></fixed></tendon></mujoco>"""
+    )
+    assert "tendon armature" in (reason_against(simulator) or "")

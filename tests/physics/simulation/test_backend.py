@@ -1,10 +1,7 @@
 """Rollouts on both backends: the same motion and the same derivatives."""
 
-import gc
-import resource
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -12,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.memory import resident_memory
 from truesim.core.errors import NameUnknownError
 from truesim.files.robots.load import loads
 from truesim.physics.simulation import Simulator, backend, record, rollout
@@ -117,16 +115,12 @@ def test_lengths_of_records_leave_little_behind(monkeypatch):
     simulator = Simulator.of(loads(ARM))
     state = simulator.initial_state()
 
-    def resident():
-        gc.collect()
-        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-
     def run(steps):
         assert record(simulator, state, np.zeros((steps, simulator.model.nu))).q.shape[0] == steps + 1
 
     for steps in range(2, 7):
         run(steps)
-    before = resident()
+    before = resident_memory()
     for steps in range(7, 17):
         run(steps)
-    assert resident() - before < 8e6  # an XLA executable takes 1.4 MB
+    assert resident_memory() - before < 8e6  # an XLA executable takes 1.4 MB

@@ -15,7 +15,7 @@ from truesim.identification.diagnose.options import DiagnoseOptions
 from truesim.identification.diagnose.plausibility import implausible
 from truesim.identification.diagnose.score_test import Alternative, largest_shift, score_test
 from truesim.identification.diagnose.status import Diagnostic, Status, assess, contradicted, needs_score_test
-from truesim.identification.diagnose.time_step import step_error, time_step_diagnostics
+from truesim.identification.diagnose.time_step import time_step_diagnostics
 from truesim.identification.problem.problem import Problem
 from truesim.identification.regression.errors import TorqueError
 from truesim.identification.solve.solution import Solution
@@ -118,12 +118,7 @@ def diagnose_predictions(
     found = found.widen(shift, jacobian) if shift.any() else found
     widened = shift**2 > np.diag(found.coordinates)
     values = estimates(solution, found, options, widened)
-    stepped: tuple[Diagnostic, ...] = ()
-    error = step_error(solution) if minimal else np.zeros_like(shift)
-    if error.any():
-        stepped = time_step_diagnostics(solution, values, error, options)
-        found = found.widen(error, jacobian)
-        values = estimates(solution, found, options, widened)
+    stepped = time_step_diagnostics(solution, values, options) if minimal else ()
     return Diagnosis(
         estimates=values,
         uncertainty=found,

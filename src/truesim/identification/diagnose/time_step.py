@@ -24,40 +24,26 @@ from truesim.identification.solve.solution import Solution
 from truesim.optimize.box import minimize_in_box
 
 
-def step_error(solution: Solution) -> Float[np.ndarray, " size"]:
-    """Change of the coordinates with a vanishing step, by extrapolation of the change with half of it.
+def time_step_diagnostics(
+    solution: Solution, estimates: tuple[Estimate, ...], options: DiagnoseOptions
+) -> tuple[Diagnostic, ...]:
+    """Estimates that half the time step would move out of their intervals, those that move most first.
 
-    The integrators are of first order in what is fitted, so that the second half of the step changes as much as the
-    first, and so on. Zero where nothing is known: contact and large networks are left out, whose kernels compile for
-    longer than the answer is worth.
+    Contact and large networks are left out: their kernels compile for longer than the answer is worth.
 
     Args:
         solution: The solved problem.
+        estimates: Its estimates.
+        options: Thresholds.
     """
     problem = solution.problem
     simulator = problem.simulator
     if simulator.contact is not None or simulator.constraint_contact is not None or problem.trained.size:
-        return np.zeros(problem.solved.size)
+        return ()
     if not solution.differentiable or not len(problem.solved):
-        return np.zeros(problem.solved.size)
+        return ()
     with part("halving the time step"):
-        return 2 * half_step_shift(solution)
-
-
-def time_step_diagnostics(
-    solution: Solution, estimates: tuple[Estimate, ...], error: Float[np.ndarray, " size"], options: DiagnoseOptions
-) -> tuple[Diagnostic, ...]:
-    """Estimates that half the time step would move out of their intervals, those that move most first.
-
-    Args:
-        solution: The solved problem.
-        estimates: Its estimates, with intervals that do not count the error of the step.
-        error: The change with a vanishing step, from `step_error`.
-        options: Thresholds.
-    """
-    problem = solution.problem
-    own = problem.solved.size
-    moved, _ = problem.values(np.concatenate([solution.theta[:own] + error / 2, solution.theta[own:]]))
+        moved, _ = problem.values(solution.theta + half_step_shift(solution))
     step = float(np.median(problem.layout.intervals.duration)) / problem.substeps
     found = []
     for p, n in zip(problem.solved, problem.solved.number_slices(), strict=True):

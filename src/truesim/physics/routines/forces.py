@@ -65,12 +65,12 @@ def _write_passive(k: TableRoutine) -> None:
 
 
 def _write_spring(k: TableRoutine, j: Value) -> None:
-    """Force of the spring of a joint; rotations stretch it by their rotation vector from rest."""
+    """Force of the spring of a joint; rotations deflect it by their rotation vector from rest."""
     t, p, w = k.table, k.parameter, k.work
     at, dof, stiffness = t.jnt_qposadr[j], t.jnt_dofadr[j], p.jnt_stiffness[j]
 
-    def pull(dof: Value, stretch: Value) -> None:
-        w.tau[dof] = w.tau[dof] - stiffness * stretch
+    def pull(dof: Value, deflection: Value) -> None:
+        w.tau[dof] = w.tau[dof] - stiffness * deflection
 
     def move(count: int) -> None:
         for i in range(count):
