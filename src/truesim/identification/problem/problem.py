@@ -154,9 +154,8 @@ class Problem:
         """Compiled kernel of segments with their derivatives."""
         return self.kernels.derivatives
 
-    @property
-    def compile_seconds(self) -> float:
-        """Compilation time of all kernels of a fit, which are compiled if they are not yet [s]."""
+    def compile(self) -> float:
+        """Compile all kernels of the fit, unless that is done; return how long that took [s]."""
         return self.kernel.seconds + (self.kernels.pullback.seconds if self.trained.size else 0.0)
 
     @functools.cached_property

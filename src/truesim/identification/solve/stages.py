@@ -76,7 +76,7 @@ def solve_problem(
             f"Levenberg-Marquardt supports at most {MANY_WEIGHTS} network weights; there are {problem.trained.size}: "
             "use adam, or a smaller network."
         )
-    compile_seconds = problem.compile_seconds
+    compile_seconds = problem.compile()
     begin = time.process_time()
     run = _StagedSolve(problem, options, callback, validation_loss)
     with threadpool_limits(1):

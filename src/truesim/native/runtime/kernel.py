@@ -145,7 +145,7 @@ def compile(  # noqa: A001
     else:
         compiled, leaves = _keyed_program(key, host(level), trace), _Leaves(structure.results)
     compiled.name = compiled.name or name
-    assert compiled.address, "the code is loaded here, so that errors are raised here"
+    compiled.load()
     if leaves is not None and results and results[-1].tree != leaves.tree:
         raise TypeError(f"results must have the structure {leaves.tree}, not {results[-1].tree}")
     return Kernel(compiled, arguments, leaves or results[-1], arguments.names(example_args), threads)
@@ -158,7 +158,7 @@ def _keyed_program(structure: bytes, target: CpuTarget, trace: Trace) -> Program
     if entry is not None:
         return stored_program(entry, target, trace)
     traced = program(trace(), target)
-    assert traced.address, "what is entered in the cache can be compiled"
+    traced.load()  # only what can be compiled is entered in the cache
     traced.trace = trace
     cache.write_entry(key, cache.CacheEntry(traced.key, traced.inputs, traced.outputs))
     return traced

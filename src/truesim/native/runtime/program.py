@@ -75,11 +75,16 @@ class Program:
     @property
     def address(self) -> int:
         """Address of the machine code."""
-        if not self._address:
-            with self.lock:
-                if not self._address:
-                    self._load()
+        self.load()
         return self._address
+
+    def load(self) -> None:
+        """Compile or read the machine code, unless that is done; errors of the compiler are raised here."""
+        if self._address:
+            return
+        with self.lock:
+            if not self._address:
+                self._load()
 
     def _load(self) -> None:
         code = cache.read(self.key)
@@ -136,7 +141,7 @@ class Program:
         return results
 
     def _execute(self, inputs: Any, strides: Any, outputs: Any, batch: int, threads: int) -> None:
-        assert self.address
+        self.load()
         if self._call(inputs, strides, outputs, batch, threads):
             raise MemoryError("not enough memory for the workspace of a native kernel")
 
