@@ -1,12 +1,13 @@
 """Compiled functions of one task structure: expansions, backward pass, forward pass, and the values of its terms."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from truesim import native
 from truesim.control.passes import Motion, Policy, backward_pass, forward_pass, gains, simulated_cost
 from truesim.control.routine_passes import RoutinePasses
 from truesim.control.task import Task
@@ -31,8 +32,7 @@ class TaskKernels:
         with float64(), plain_jax():
             self.functions = f = Transcription(task, inputs)
             theta, rows = f.pack(task)
-        low, high = task.command_bounds()
-        self.bounded = bool(np.any(np.isfinite(low)) or np.any(np.isfinite(high)))
+        self.moving, self.bounded = bound_structure(task)
         self.multipliers = max(sum(f.limits[end].values()) for end in (False, True))
         self.threads = threads
         width = rows.shape[1] + (self.multipliers + 1 if self.multipliers else 0)
@@ -42,6 +42,18 @@ class TaskKernels:
         if f.simulator.constraint_contact is not None:
             with float64():
                 self.routines = RoutinePasses(f, self._kernel, self.bounded, threads)
+
+    def prepare(self, name: str, args: tuple[Any, ...], results: tuple[np.ndarray, ...]) -> Callable[[], Any]:
+        """Call of `expand`, `backward` or `forward` on fixed arrays, which writes into the given results."""
+        if self.routines is None:
+            return self._kernel(name).prepare(*args, results=results)
+        compute = getattr(self.routines, name)
+
+        def call() -> None:
+            for mine, new in zip(results, compute(*args), strict=True):
+                mine[...] = new
+
+        return call
 
     def use_steps(self, steps: Any) -> None:
         """Take steps and Jacobians from another simulator, in place of the routines of the file's contact.
@@ -87,7 +99,7 @@ class TaskKernels:
         """States after small changes."""
         return self._kernel("moved")(*args)
 
-    def _kernel(self, name: str) -> Compiled:
+    def _kernel(self, name: str) -> native.Kernel:
         return self._cache.get(name, lambda: self._compile(name))
 
     def _compile_advance(self, steps: int) -> Compiled:
@@ -107,11 +119,12 @@ class TaskKernels:
         z, u, p, theta, row = np.zeros(f.nz), np.zeros(f.nu), np.zeros(f.np), self._theta, self._row
         zs, us, rows = np.zeros((T + 1, f.nz)), np.zeros((T, f.nu)), np.zeros((T + 1, len(row)))
         n, one = f.nx + f.np, np.float64(1)
-        gaps, bounded = np.zeros((T, f.nx)), self.bounded
+        gaps, moving = np.zeros((T, f.nx)), np.array(self.moving, int)
+        box = (u, u) if self.bounded else None
 
         def backward(expansions: tuple, end: tuple, u: Array, bounds: tuple, damping: Array) -> Policy:
-            room = (bounds[0] - u, bounds[1] - u) if bounded else None
-            return backward_pass(f, expansions, end, room, damping)
+            room = (bounds[0] - u, bounds[1] - u) if box else None
+            return backward_pass(f, expansions, end, room, moving, damping)
 
         def forward(motion: tuple, policy: tuple, length: Array, bounds: tuple, numbers: tuple) -> Motion:
             return forward_pass(f, motion, policy, length, bounds, numbers)
@@ -131,10 +144,17 @@ class TaskKernels:
             "cost": (lambda *args: simulated_cost(f, *args), z, us, (theta, rows)),
             "cost expansion": (f.expand_cost, z, u, p, theta, row),
             "end expansion": (f.expand_end, z, p, theta, row),
-            "gains": (gains, np.eye(f.nu), u, np.zeros((f.nu, n)), (u, u) if bounded else None),
+            "gains": (lambda *args: gains(*args, moving), np.eye(f.nu), u, np.zeros((f.nu, n)), box),
             "follow": (follow, z, np.zeros(f.nx), z, u, np.zeros((f.nu, n + 1)), one, (u, u)),
             "change": (f.change, z, z),
             "moved": (f.moved, z, np.zeros(f.nx)),
         }
         with float64():
-            return compile(*examples[name], threads=self.threads)
+            return native.compile(*examples[name], threads=self.threads)
+
+
+def bound_structure(task: Task) -> tuple[tuple[int, ...], bool]:
+    """Commands that their bounds leave free to move, and whether any of these has a bound."""
+    low, high = task.command_bounds()
+    moving = np.flatnonzero(low < high)
+    return tuple(moving.tolist()), bool(np.isfinite([low[moving], high[moving]]).any())

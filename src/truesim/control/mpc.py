@@ -123,7 +123,7 @@ class PredictiveController:
         with float64():
             self.task = self.task.replace(simulator=simulator, costs={**self.task.costs, **(costs or {})})
             theta, rows = self.kernels.functions.pack(self._planned(self.task))
-        self._batch.theta = theta[None]
+        self._batch.theta[0] = theta
         self._batch.rows[0, :, : rows.shape[1]] = rows
 
     def __call__(
@@ -149,7 +149,8 @@ class PredictiveController:
         done = 0
         while done < self.iterations and self._fits(begun):
             started = time.perf_counter()
-            self._feedback = batch.improve().feedback[0]
+            batch.alone.improve()
+            self._feedback = batch.alone.policy.feedback
             self._slowest = max(self._slowest * FORGETTING, time.perf_counter() - started)
             done += 1
         command = batch.u[0, 0] if done else self._linear(before)
@@ -184,8 +185,8 @@ class PredictiveController:
         whole = int(min(np.floor(steps + 1e-9), T))
         part = max(steps - whole, 0.0) if whole < T else 0.0
         at = np.minimum(np.arange(T) + whole, T - 1)
-        batch.u = np.ascontiguousarray(batch.u[:, at])
-        batch.z = np.ascontiguousarray(batch.z[:, np.minimum(np.arange(T + 1) + whole, T)])
+        batch.u[0] = batch.u[0, at]
+        batch.z[0] = batch.z[0, np.minimum(np.arange(T + 1) + whole, T)]
         self._feedback = self._feedback[at]
         if part > 1e-9:
             batch.u[:, :-1] += part * (batch.u[:, 1:] - batch.u[:, :-1])

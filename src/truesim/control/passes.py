@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from truesim.control.transcription import Expansion, Transcription
-from truesim.core.typing import Array, Float
+from truesim.core.typing import Array, Float, Int
 from truesim.math import dense
 from truesim.math.box_newton import held, minimize_in_box
 
@@ -51,6 +51,7 @@ def backward_pass(
     expansions: tuple[Float[Array, "steps size"], Float[Array, "steps nx"]],
     end: tuple[Array, Array, Array, Array],
     room: tuple[Array, Array] | None,
+    moving: Int[np.ndarray, " n"],
     damping: Float[Array, ""],
 ) -> Policy:
     """Riccati recursion from the last knot to the first, with bounds of the commands (Tassa 2014).
@@ -62,13 +63,14 @@ def backward_pass(
         expansions: Expansion and defect of every knot.
         end: State, designed numbers, `theta` and row of the last knot.
         room: Distance of every command from its lower and its upper bound; None without bounds.
+        moving: Commands that change; bounds fix all others.
         damping: Weight of the change of the next state: larger gives shorter steps.
     """
     nx = functions.nx
 
     def step(carry: RiccatiCarry, knot: tuple) -> tuple[RiccatiCarry, tuple]:
         vector, gap, bounds = knot
-        return riccati_step(functions.unpack(vector), gap, carry, damping, lambda H, Qu, Qux: gains(H, Qu, Qux, bounds))
+        return riccati_step(functions.unpack(vector), gap, carry, damping, lambda *Q: gains(*Q, bounds, moving))
 
     carry, (feedback, gradient) = jax.lax.scan(
         step, first_carry(*functions.expand_end(*end)), (*expansions, room), reverse=True
@@ -134,8 +136,16 @@ def _pull(A: Float[Array, "nx n"], V: Float[Array, " n *columns"]) -> Float[Arra
     return pulled if n == nx else jnp.asarray(pulled).at[nx:].add(V[nx:])
 
 
-def gains(H: Array, Qu: Array, Qux: Array, room: tuple[Array, Array] | None) -> tuple[Array, Array]:
-    """Feedforward and feedback of one knot; commands at a bound have no feedback."""
+def gains(
+    H: Array, Qu: Array, Qux: Array, room: tuple[Array, Array] | None, moving: Int[np.ndarray, " n"]
+) -> tuple[Array, Array]:
+    """Feedforward and feedback of one knot; commands at a bound have no feedback, and only those in `moving` change."""
+    if not len(moving):
+        return jnp.zeros_like(Qu), jnp.zeros_like(Qux)
+    if len(moving) < len(Qu):
+        some = None if room is None else (room[0][moving], room[1][moving])
+        k, K = gains(H[np.ix_(moving, moving)], Qu[moving], Qux[moving], some, np.arange(len(moving)))
+        return jnp.zeros_like(Qu).at[moving].set(k), jnp.zeros_like(Qux).at[moving].set(K)
     if room is None:
         factors = dense.factor(H)
         return -dense.substitute(factors, Qu), -dense.substitute(factors, Qux)

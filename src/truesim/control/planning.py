@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from truesim.control.compiled import TaskKernels
+from truesim.control.compiled import TaskKernels, bound_structure
 from truesim.control.options import PlanOptions
 from truesim.control.planned_motion import Plan
 from truesim.control.solver import ProblemBatch
@@ -91,7 +91,7 @@ def prepare(
     if options.smoothing and not f.smooths:
         raise TruesimError("Smoothing is that of rigid contact: Simulator.of(model, contact=RigidContact.of(model)).")
     for task in tasks:
-        _check_same(f, task)
+        _check_same(kernels, task, tasks[0])
     packed = [f.pack(task) for task in tasks]
     motions = [
         _guess(kernels, task, guess, k, rng, options)
@@ -115,9 +115,14 @@ def prepare(
     return batch, stages
 
 
-def _check_same(f: Transcription, task: Task) -> None:
+def _check_same(kernels: TaskKernels, task: Task, first: Task) -> None:
+    f = kernels.functions
     if (task.steps, tuple(task.design)) != (f.steps, f.design) or task.simulator.model.nu != f.nu:
         raise TruesimError("The tasks of one call must have the same robot, number of steps and designed numbers.")
+    if not np.array_equal(task.command_bounds(), first.command_bounds()):
+        raise TruesimError("The tasks of one call must have the same bounds of commands.")
+    if bound_structure(task) != (kernels.moving, kernels.bounded):
+        raise TruesimError("The kernels were compiled for a task with other fixed or bounded commands; make new ones.")
 
 
 def _guess(

@@ -12,26 +12,24 @@ import jax
 import numpy as np
 
 from truesim.control.compiled import TaskKernels
-from truesim.control.line_search import ACCEPTED_DECREASE, BATCH_WIDTH, STEP_LENGTHS_TRIED, accepted_step
+from truesim.control.line_search import (
+    ACCEPTED_DECREASE,
+    BATCH_WIDTH,
+    DAMPING_FACTOR,
+    DEFECT_TOLERANCE,
+    HIGHEST_STATE_DAMPING,
+    LONG_STEP,
+    LOWEST_STATE_DAMPING,
+    PENALTY_MARGIN,
+    SHORT_STEP,
+    STEP_LENGTHS_TRIED,
+)
 from truesim.control.options import PlanOptions, PlanStatus
 from truesim.control.passes import Motion, Policy
+from truesim.control.single import SingleProblem, arrays_of
 from truesim.control.transcription import SMOOTHING
 from truesim.core.typing import Bool, Float, Int
 from truesim.optimize.box import minimize_in_box
-
-LOWEST_STATE_DAMPING, HIGHEST_STATE_DAMPING = 1e-12, 1e9
-"""Range of the damping: beyond the upper end a problem stalls."""
-DAMPING_FACTOR = 10.0
-"""Factor by which the damping changes."""
-SHORT_STEP, LONG_STEP = 0.02, 0.5
-"""Step length below which the damping grows, and from which on it falls."""
-REAL_TIME_LENGTHS = np.array([1.0, 0.5, 0.25, 0.0])
-"""Step lengths of a real-time iteration, of which the best is taken."""
-DEFECT_TOLERANCE = 1e-9
-"""Sum of defects below which a motion counts as feasible."""
-PENALTY_MARGIN = 0.5
-"""Part of the decrease of the penalty function that comes from closing defects, at least."""
-_ALONE = np.zeros(1, int)
 
 
 class ProblemBatch:
@@ -79,12 +77,13 @@ class ProblemBatch:
         self.tolerance, self.iteration_limit = options.tolerance, options.iterations
         self.smoothing: float | None = None
         """Smoothing of rigid contact in the derivatives."""
+        self._alone: SingleProblem | None = None
         self._limits = np.tile(self.low, (f.steps, 1)), np.tile(self.high, (f.steps, 1))
 
     def restart(self, which: Bool[np.ndarray, " b"]) -> None:
         """Evaluate all motions, after numbers or motions have changed, and continue some problems."""
         self.active, self.status[which] = which.copy(), PlanStatus.OUT_OF_ITERATIONS
-        self.damping = np.minimum(self.damping, self.options.damping)
+        np.minimum(self.damping, self.options.damping, out=self.damping)
         self._expand(np.arange(self.count), None)
         self.cost = np.asarray(self._forward(np.arange(self.count), self._no_step(self.gaps), np.zeros(1)).cost)[:, 0]
         if self.smoothing is not None:
@@ -102,7 +101,7 @@ class ProblemBatch:
     def iterate(self) -> None:
         """One iteration of all active problems: policy, line search, damping, and new expansions."""
         if self.count == 1 and not self.kernels.functions.np:
-            self._iterate_alone()
+            self.alone.iterate()
             return
         which = np.flatnonzero(self.active)
         policy = self.policy(which)
@@ -127,57 +126,13 @@ class ProblemBatch:
         steps = policy.feedback, self._of(self.gaps, which), dp
         self._adapt(which, self._search(which, steps, first, curvature))
 
-    def _iterate_alone(self) -> None:
-        """`iterate` of a single problem: with numbers in place of arrays, which take longer than small robots do."""
-        policy = self.policy(_ALONE)
-        first, change = policy.prediction[0].tolist()
-        cost, defect, curvature = float(self.cost[0]), float(self.defect[0]), 2 * (change - first)
-        if defect <= DEFECT_TOLERANCE:
-            if -change <= self.tolerance * (1 + abs(cost)):
-                self.status[0], self.active[0] = PlanStatus.CONVERGED, False
-                return
-        else:
-            needed = (first + 0.5 * max(curvature, 0.0)) / (PENALTY_MARGIN * defect)
-            self.penalty[0] = max(float(self.penalty[0]), needed)
-        steps = np.asarray(policy.feedback), self.gaps, np.zeros_like(self.p)
-        self._adapt(_ALONE, np.array([self._search_alone(steps, first, curvature)]))
-
-    def _search_alone(self, steps: tuple[np.ndarray, ...], first: float, curvature: float) -> float:
-        """Line search of a single problem, as `_search`."""
-        cost, weight = float(self.cost[0]), float(self.penalty[0] * self.defect[0])
-        lengths = (0.5 ** np.arange(STEP_LENGTHS_TRIED)).tolist()
-        for begin in range(0, len(lengths), BATCH_WIDTH):
-            tried = lengths[begin : begin + BATCH_WIDTH]
-            found = self._forward(_ALONE, steps, np.array(tried))
-            costs = found.cost[0].tolist()
-            best = accepted_step(tried, costs, cost, weight, (first, curvature))
-            if best is not None:
-                self.z[0], self.u[0], self.cost[0] = found.z[0, best], found.u[0, best], costs[best]
-                return tried[best]
-        return 0.0
-
-    def improve(self) -> Policy:
-        """One real-time iteration of a single problem: its policy, and the best of a few step lengths, zero included.
-
-        Unlike `iterate`, it evaluates the present motion in the same call as the new ones, and leaves expansions of
-        the new motion to the next call.
-        """
-        which = np.zeros(1, int)
-        self._expand(which, None)
-        policy = self.policy(which)
-        first, change = policy.prediction[0]
-        curvature = 2 * (change - first)
-        if self.defect[0] > DEFECT_TOLERANCE:
-            needed = (first + 0.5 * max(curvature, 0)) / (PENALTY_MARGIN * self.defect[0])
-            self.penalty[0] = max(0.5 * self.penalty[0], needed)
-        found = self._forward(which, (policy.feedback, self.gaps, np.zeros_like(self.p)), REAL_TIME_LENGTHS)
-        merit = found.cost[0] + self.penalty[0] * self.defect[0] * (1 - REAL_TIME_LENGTHS)
-        k = int(np.argmin(np.where(np.isfinite(merit), merit, np.inf)))
-        length = REAL_TIME_LENGTHS[k]
-        self.z[0], self.u[0], self.cost[0] = found.z[0, k], found.u[0, k], found.cost[0, k]
-        factor = DAMPING_FACTOR if length == 0 else 1 / DAMPING_FACTOR if length >= LONG_STEP else 1.0
-        self.damping[0] = np.clip(self.damping[0] * factor, LOWEST_STATE_DAMPING, HIGHEST_STATE_DAMPING)
-        return policy
+    @property
+    def alone(self) -> SingleProblem:
+        """The calls of a single problem, prepared anew where its arrays are others."""
+        present = arrays_of(self)
+        if self._alone is None or any(a is not b for a, b in zip(present, self._alone.made_for, strict=True)):
+            self._alone = SingleProblem(self)
+        return self._alone
 
     def simulate(self) -> Float[np.ndarray, "b knots nz"]:
         """States of a simulation of all commands from the initial states."""
@@ -213,7 +168,7 @@ class ProblemBatch:
         """Policies of some problems, around their motions."""
         expansions = self._of(self.expansion, which), self._of(self.gaps, which)
         z, rows = self._of(self.z, which), self._of(self.rows, which)
-        end = z[:, -1], self._of(self.p, which), self._of(self._numbers(self.smoothing), which), rows[:, -1]
+        end = z[:, -1], self._of(self.p, which), self._of(self.numbers(self.smoothing), which), rows[:, -1]
         u, damping = self._of(self.u, which), self._of(self.damping, which)
         if len(which) > 1:
             return self.kernels.backward(expansions, end, u, self._limits, damping)
@@ -225,7 +180,7 @@ class ProblemBatch:
         """Rows of some problems; the array itself for all of them."""
         return x if len(which) == self.count else x[which]
 
-    def _numbers(self, smoothing: float | None) -> Float[np.ndarray, "b size"]:
+    def numbers(self, smoothing: float | None) -> Float[np.ndarray, "b size"]:
         """`theta` with at least this smoothing of contact."""
         if smoothing is None:
             return self.theta
@@ -237,7 +192,7 @@ class ProblemBatch:
     def _expand(self, which: np.ndarray, smoothing: float | None) -> None:
         """Compute the expansions of some problems, and without smoothing their defects."""
         z, u, p, rows = (self._of(x, which) for x in (self.z, self.u, self.p, self.rows))
-        theta = self._of(self._numbers(smoothing), which)
+        theta = self._of(self.numbers(smoothing), which)
         if len(which) == 1:
             z, u, rows = z[0], u[0], rows[0]
             expansion, gaps = self.kernels.expand(z[:-1], u, z[1:], p[0], theta[0], rows[:-1])

@@ -13,7 +13,7 @@ from truesim.core.timing import part
 from truesim.native.codegen.target import CpuTarget, host
 from truesim.native.runtime import cache
 from truesim.native.runtime.primitive import bind
-from truesim.native.runtime.program import Program, Trace, program, stored_program
+from truesim.native.runtime.program import PreparedCall, Program, Trace, program, stored_program
 from truesim.native.runtime.structure import KernelStructure
 from truesim.native.runtime.threads import scoped_threads
 
@@ -60,6 +60,26 @@ class Kernel:
             if isinstance(leaf, jax.core.Tracer):
                 return self._results.rebuild(bind(self.program, leaves, self.threads))
         return self._results.rebuild(self.program.run(leaves, self.threads, self._names.__getitem__))
+
+    def prepare(self, *args: Any, results: Any = None) -> PreparedCall:
+        """Call on fixed NumPy arrays, to be repeated while their numbers change; it writes into the same results.
+
+        Args:
+            args: Arguments as of a call, as contiguous arrays of the right types.
+            results: Arrays for the results, as contiguous arrays; new ones by default.
+
+        Raises:
+            TypeError: An array would have to be copied, so that later changes would be missed.
+        """
+        name = self._names.__getitem__
+        leaves = self._arguments.arrays_of(args)
+        given = None if results is None else self._results.arrays_of(results)
+        for k, leaf in enumerate(leaves):
+            if type(leaf) is not np.ndarray or not leaf.flags.c_contiguous:
+                raise TypeError(f"{name(k)} of a prepared call must be a contiguous NumPy array")
+        call = self.program.prepare(leaves, self.threads, name, given)
+        call.results = self._results.rebuild(call.results)
+        return call
 
 
 class _Leaves:
