@@ -18,6 +18,7 @@ from truesim.cli.progress import SECONDS_BETWEEN_LINES
 from truesim.core.errors import TruesimError
 from truesim.identification.fit import Fit
 from truesim.policies.demonstrations import RecordingPolicy
+from truesim.policies.evaluation import TrialResult
 from truesim.policies.learners import LearnerOptions
 from truesim.policies.play import Played, PlayOptions, play
 from truesim.policies.policy import check_policy, load_policy
@@ -52,14 +53,20 @@ def train_policy(name: str, out: Path, robot: Path | None, randomize: Path | Non
     if chosen.anew:
         (out / CHECKPOINT_FILE).unlink(missing_ok=True)
     options = TrainOptions(
-        steps=entry.steps if chosen.steps is None else chosen.steps, seed=chosen.seed, threads=chosen.threads
+        steps=entry.steps if chosen.steps is None else chosen.steps,
+        longest=entry.longest if chosen.steps is None and learner == entry.learner else None,
+        seed=chosen.seed,
+        threads=chosen.threads,
     )
     with _TrainingBar(messages()) as show:
         found = train(task, out, learner=learner, options=options, callback=show)
     console = results()
     reached = f", return of the mean action {found.evaluated_return:.3g}" if np.isfinite(found.evaluated_return) else ""
-    goal = f" (goal {task.goal:g} reached)" if found.reached_goal else ""
+    goal = f" (goal {task.goal:g} reached)" if found.reached_goal and task.goal is not None else ""
     console.print(f"{found.steps} control steps in {found.cpu_seconds:.1f} CPU s{reached}{goal}.")
+    if found.trial is not None:
+        kept = "" if found.reached_goal else f" The policy is the best of its trials, after {found.trial.steps} steps."
+        console.print(f"{_sentence(found.trial)}{kept}")
     console.print(f"Policy in {escape(str(out))}; try it with: truesim play {escape(str(out))} --in mujoco")
 
 
@@ -138,6 +145,14 @@ def _print_played(played: Played, engine: str, goal: float | None) -> None:
     console.print(table)
 
 
+def _sentence(trial: TrialResult) -> str:
+    """What a trial showed."""
+    return (
+        f"In a trial with pushes and other parameters {trial.terminated} of {trial.episodes} episodes ended early, and "
+        f"commands were missed by up to {100 * trial.error:.0f} %."
+    )
+
+
 class _TrainingBar:
     """Progress of training: return, control steps per second and time left; lines where there is no terminal."""
 
@@ -158,6 +173,8 @@ class _TrainingBar:
 
     def __call__(self, now: TrainProgress) -> None:
         """Show one iteration."""
+        if now.trial is not None:
+            self._console.print(f"{now.steps / 1e6:.2f} M steps: {_sentence(now.trial)}", highlight=False)
         rate = now.steps_per_second
         text = f"return {now.mean_return:.3g}" + (f", {rate / 1e3:.3g} k steps/s" if rate >= 1 else "")
         if self._console.is_terminal:

@@ -133,6 +133,20 @@ class Pushes:
     """Range of the time between pushes [s]."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """What a policy must do before its training may end: in no episode of a trial does it fall or leave its limits.
+
+    Episodes are those of a test (mean action, no noise, longest latency), but with drawn parameters and pushes.
+    """
+
+    episodes: int = 128
+    error: float = 0.25
+    """Largest error of any component of the command, relative to it."""
+    every: int = 500_000
+    """Control steps of training between trials."""
+
+
 def control_range(simulator: Simulator, action: Float[Array, " na"]) -> Float[Array, " nu"]:
     """Controls for actions in [-1, 1]: the whole range of each actuator."""
     low, high = jnp.asarray(simulator.model.actuators.control_range).T
@@ -182,6 +196,8 @@ class PolicyTask:
     """Speed of any joint beyond which physics has diverged: the episode ends without a reward [rad/s, m/s]."""
     goal: float | None = None
     """Return of the mean action at which training may stop."""
+    trial: Trial | None = None
+    """What the policy must do, or training goes on beyond its budget, up to `TrainOptions.longest`."""
     privileged: bool = False
     """True for a teacher: `privileged_task` has made its policy see what only simulation knows."""
     robot: Mapping[str, str] = dataclasses.field(default_factory=dict)

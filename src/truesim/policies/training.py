@@ -6,10 +6,9 @@ import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from truesim.core.errors import FileError, TruesimError
@@ -17,11 +16,11 @@ from truesim.core.persistence.atomic import write_arrays
 from truesim.core.persistence.journal import fingerprint
 from truesim.core.precision import float32
 from truesim.policies.environment import Environment
-from truesim.policies.learners.base import Learner, LearnerOptions, LearningState, carry_over
+from truesim.policies.evaluation import Evaluation, TrialResult, hold_trial
+from truesim.policies.learners.base import LearnerOptions, LearningState, carry_over
 from truesim.policies.learners.ppo import PpoOptions
-from truesim.policies.networks import Normalizer
 from truesim.policies.physics import physics_of
-from truesim.policies.policy import TrainedPolicy, describe
+from truesim.policies.policy import POLICY_FILE, TrainedPolicy, describe, load_policy
 from truesim.policies.task import PolicyTask
 
 CHECKPOINT_FILE, LOG_FILE = "checkpoint.npz", "progress.csv"
@@ -39,6 +38,9 @@ class TrainOptions:
 
     steps: int = 4_000_000
     """Control steps."""
+    longest: int | None = None
+    """Control steps up to which training goes on until the trial of the task is passed; `steps` by default. If it never
+    is, the policy of the best trial is the result."""
     seed: int = 0
     threads: int = 1
     """Threads of the physics."""
@@ -54,6 +56,8 @@ class TrainOptions:
     def __post_init__(self) -> None:
         if not 0.0 <= self.rehearsal <= 1.0:
             raise TruesimError(f"The part of training in the rehearsal is {self.rehearsal:g}; it must be in [0, 1].")
+        if self.longest is not None and self.longest < self.steps:
+            raise TruesimError(f"Training takes {self.steps} steps, and at the longest {self.longest}, which is less.")
 
 
 class TrainProgress(NamedTuple):
@@ -69,6 +73,8 @@ class TrainProgress(NamedTuple):
     """Of the mean action; NaN before the first evaluation."""
     steps_per_second: float
     """By wall clock."""
+    trial: TrialResult | None = None
+    """Of the trial that was held after these steps, if there was one."""
 
 
 class TrainingResult(NamedTuple):
@@ -79,6 +85,8 @@ class TrainingResult(NamedTuple):
     cpu_seconds: float
     evaluated_return: float
     reached_goal: bool
+    trial: TrialResult | None = None
+    """Trial of the policy, if the task has one."""
 
 
 def train(
@@ -111,8 +119,12 @@ class _Training:
         self.fingerprint = fingerprint(
             task.name, task.robot, task.privileged, task.randomization.paths, learner, options.seed
         )
+        self.trial = None if options.longest is None else task.trial
+        self.most_steps = options.steps if self.trial is None else options.longest or options.steps
+        self.kept: tuple[TrainedPolicy, TrialResult] | None = None
+        """Policy of the best trial so far."""
         rehearsed = 0.0 if task.rehearsal is None else options.rehearsal * options.steps
-        self._stages = [(rehearsed, task.rehearsal), (options.steps, None)]
+        self._stages = [(rehearsed, task.rehearsal), (self.most_steps, None)]
         """Control steps at the end of each stage of training, and its simulator; None for the task's own."""
         self._enter(0 if rehearsed else 1)
 
@@ -133,9 +145,9 @@ class _Training:
         self.out.mkdir(parents=True, exist_ok=True)
         state, cpu_before = self._started()
         self._write_checkpoint(state, cpu_before)
-        clock, o, evaluated, last, reached = _Clock(cpu_before), self.options, np.nan, np.nan, False
+        clock, o, evaluated, last, reached = _Clock(cpu_before), self.options, np.nan, np.nan, self._has_passed()
         with _CsvLog(self.out / LOG_FILE, self.learning.columns, int(state.steps)) as log:
-            while int(state.steps) < o.steps and not reached:
+            while int(state.steps) < self.most_steps and not reached:
                 if int(state.steps) >= self._stages[self.stage][0]:
                     self._enter(self.stage + 1)
                     state = carry_over(state, self.learning.start(o.seed))
@@ -148,27 +160,50 @@ class _Training:
                 if self.evaluate is not None and iteration % o.evaluate_every == 0:
                     evaluated = float(np.mean(self.evaluate(state)))
                     reached = o.stop_at_goal and self.task.goal is not None and evaluated >= self.task.goal
+                trial = self._tried(state)
+                reached = reached or self._has_passed()
                 if numbers.get("ended"):
                     last = numbers["return"] / numbers["ended"]
                 log.write(int(state.steps), clock.cpu_seconds, numbers, evaluated)
                 if callback is not None:
+                    total = o.steps if int(state.steps) < o.steps else self.most_steps
                     speed = clock.steps_per_second(int(state.steps))
-                    callback(TrainProgress(int(state.steps), o.steps, clock.cpu_seconds, last, evaluated, speed))
+                    callback(TrainProgress(int(state.steps), total, clock.cpu_seconds, last, evaluated, speed, trial))
                 if clock.is_time_to_save():
                     self._write_checkpoint(state, clock.cpu_seconds)
         self._write_checkpoint(state, clock.cpu_seconds)
-        policy = self.policy(state)
+        policy, trial = self.kept or (self.policy(state), None)
         policy.save(self.out)
-        return TrainingResult(policy, int(state.steps), clock.cpu_seconds, evaluated, reached)
+        return TrainingResult(policy, int(state.steps), clock.cpu_seconds, evaluated, reached, trial)
 
-    def policy(self, state: LearningState) -> TrainedPolicy:
-        """The policy at a state."""
+    def _tried(self, state: LearningState) -> TrialResult | None:
+        """Hold a trial if it is time for one; the policy is saved if it is the best so far."""
+        steps, o = int(state.steps), self.options
+        if self.trial is None or steps < o.steps:
+            return None
+        before = steps - self.learning.steps_per_iteration
+        count, count_before = ((n - o.steps) // self.trial.every for n in (steps, before))
+        if count == count_before and steps < self.most_steps:
+            return None
+        found = hold_trial(self.task, self.trial, self.learning, state)
+        if self.kept is None or found.is_better_than(self.kept[1]):
+            self.kept = self.policy(state, found), found
+            self.kept[0].save(self.out)
+        return found
+
+    def _has_passed(self) -> bool:
+        """True if a policy has passed the trial."""
+        return self.trial is not None and self.kept is not None and self.kept[1].passes(self.trial)
+
+    def policy(self, state: LearningState, trial: TrialResult | None = None) -> TrainedPolicy:
+        """The policy at a state, with the trial that it was given."""
         weights, normalizer = jax.tree.map(np.asarray, self.learning.policy(state))
         training = {
             "steps": int(state.steps),
             "seed": self.options.seed,
             "learner": {"name": type(self.learner).__name__, **dataclasses.asdict(self.learner)},
             "randomized": list(self.task.randomization.paths),
+            "trial": None if trial is None else trial._asdict(),
         }
         network = self.learner.policy_network
         layers, cell = (weights["layers"], weights["cell"]) if network.is_recurrent else (weights, [])
@@ -188,11 +223,20 @@ class _Training:
                     )
                 if int(file["stage"]) != self.stage:
                     self._enter(int(file["stage"]))
+                self.kept = self._kept_before()
                 leaves, structure = jax.tree.flatten(self.learning.start(self.options.seed))
                 stored = [file[f"leaf{k}"] for k in range(len(leaves))]
                 return jax.tree.unflatten(structure, stored), float(file["cpu_seconds"])
         except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise FileError(f"The checkpoint {path} cannot be read; delete it to begin anew ({error}).") from error
+
+    def _kept_before(self) -> tuple[TrainedPolicy, TrialResult] | None:
+        """Policy of the best trial that an interrupted training has held."""
+        if self.trial is None or not (self.out / POLICY_FILE).is_file():
+            return None
+        policy = TrainedPolicy.of_runner(load_policy(self.out))
+        held = policy.description["training"].get("trial")
+        return None if held is None else (policy, TrialResult(**held))
 
     def _write_checkpoint(self, state: LearningState, spent: float) -> None:
         arrays = {f"leaf{k}": np.asarray(x) for k, x in enumerate(jax.tree.leaves(state))}
@@ -243,36 +287,6 @@ class _Clock:
             return False
         self._saved = time.monotonic()
         return True
-
-
-class Evaluation:
-    """Returns of the mean action over one episode of each of a batch, always the same initial states."""
-
-    def __init__(self, task: PolicyTask, episodes: int, learner: Learner, seed: int = 2**20):
-        self._environment, self._learner = Environment(task, episodes, physics=physics_of(task, episodes)), learner
-        self._start = self._environment.reset(seed)
-        self._memory = learner.network.memory(episodes)
-        self._step = jax.jit(learner.network.step)
-        self._play = self._environment.compiled_play(lambda weights, start: self._returns(task.steps, weights, start))
-
-    def __call__(self, state: LearningState) -> np.ndarray:
-        """Returns of all episodes."""
-        return np.asarray(self._play(self._learner.policy(state), self._start))
-
-    def _returns(self, steps: int, policy: tuple[Any, Normalizer], start: Any) -> Any:
-        weights, normalizer = policy
-
-        def one(carry: Any, _: None) -> tuple[Any, None]:
-            episodes, outcome, memory, total, alive = carry
-            memory, action = self._step(weights, memory, normalizer(outcome.observation))
-            episodes, outcome = self._environment.step(episodes, action)
-            total = total + alive * outcome.reward
-            alive = jnp.where(outcome.terminated | outcome.truncated, 0.0, alive)
-            return (episodes, outcome, memory, total, alive), None
-
-        episodes, outcome = start
-        carry = (episodes, outcome, self._memory, 0.0 * outcome.reward, jnp.ones(outcome.reward.shape))
-        return self._environment.scan(one, carry, length=steps)[0][3]
 
 
 class _CsvLog:

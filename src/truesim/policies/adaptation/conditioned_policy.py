@@ -22,12 +22,12 @@ from truesim.policies.adaptation.conditioned_task import tell_parameters
 from truesim.policies.adaptation.encoder_network import EncoderNetwork
 from truesim.policies.coordinates import ParameterCoordinates
 from truesim.policies.environment import Environment
+from truesim.policies.evaluation import Evaluation
 from truesim.policies.learners.ppo import Ppo, PpoOptions, PpoState
 from truesim.policies.networks import Layers, MeanNetwork, Normalizer, apply_layers
 from truesim.policies.physics import physics_of
 from truesim.policies.policy import TrainedPolicy, describe
 from truesim.policies.task import PolicyTask
-from truesim.policies.training import Evaluation
 
 LATENT_MARGIN = 0.1
 """Part of the range of latents by which their box is larger on each side."""

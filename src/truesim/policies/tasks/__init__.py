@@ -32,6 +32,8 @@ class TaskEntry:
     learner: PpoOptions
     steps: int
     """Control steps of training."""
+    longest: int | None = None
+    """Control steps up to which training goes on until the trial of the task is passed."""
     has_robot: bool = True
     """False if a robot file must be given."""
 
@@ -62,8 +64,8 @@ TASKS = {
     "point-navigation": TaskEntry(point_navigation, _FOLLOWING, 500_000),
     "point-corners": TaskEntry(point_corners, _FOLLOWING, 500_000),
     "point-rotation": TaskEntry(point_rotation, _FOLLOWING, 500_000),
-    "quadruped-joystick": TaskEntry(quadruped_joystick, _WALKING, 3_000_000),
-    "go2-joystick": TaskEntry(go2_joystick, _WALKING, 3_000_000, has_robot=False),
+    "quadruped-joystick": TaskEntry(quadruped_joystick, _WALKING, 3_000_000, 10_000_000),
+    "go2-joystick": TaskEntry(go2_joystick, _WALKING, 3_000_000, 10_000_000, has_robot=False),
 }
 
 

@@ -17,7 +17,18 @@ from truesim.math.spatial.rotation import quaternion_matrix
 from truesim.physics.simulation import Simulator, State
 from truesim.policies.draws import Draws
 from truesim.policies.randomization import Randomization, uniform
-from truesim.policies.task import Actions, CommandSource, Instant, Memory, Observation, PolicyTask, Pushes, Reward, Term
+from truesim.policies.task import (
+    Actions,
+    CommandSource,
+    Instant,
+    Memory,
+    Observation,
+    PolicyTask,
+    Pushes,
+    Reward,
+    Term,
+    Trial,
+)
 from truesim.policies.tasks.legged_robot import LeggedRobot, geom_positions, lowest_points, read_quadruped, trot_phase
 from truesim.policies.tasks.rehearsal import rehearsal_simulator
 
@@ -69,6 +80,7 @@ def go2_joystick(robot: str | Path, randomization: Randomization | None = None) 
         training_seconds=5.0,  # of 20 s, one step in twenty is a start, and policies fall there
         latency=(0.0, JOYSTICK_PERIOD),
         max_speed=60.0,
+        trial=Trial(),
         robot={"robot": str(Path(robot).absolute())},
     )
 
