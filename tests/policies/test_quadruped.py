@@ -2,8 +2,10 @@
 
 import dataclasses
 import os
+import re
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from truesim.core.precision import float32
 from truesim.policies.environment import Environment
 from truesim.policies.physics import MujocoPhysics, physics_of
 from truesim.policies.randomization import Randomization, uniform
-from truesim.policies.tasks.legged_robot import read_quadruped
+from truesim.policies.tasks.legged_robot import geom_positions, lowest_points, read_quadruped
 from truesim.policies.tasks.quadruped import go2_joystick
 
 LEG = """
@@ -117,6 +119,29 @@ def bare(text):
     """The robot without floor, actuators and keyframe."""
     without_floor = text.replace('<geom name="floor" type="plane" size="0 0 1"/>', "")
     return without_floor[: without_floor.index("<actuator>")] + "</mujoco>"
+
+
+@pytest.mark.parametrize(
+    "foot",
+    [
+        '<geom name="{n}" type="capsule" fromto="0 0 -0.02 0 0 -0.18" size="0.02" mass="0.2"/>',
+        '<geom name="{n}" type="cylinder" fromto="0 0 -0.2 0 0 -0.02" size="0.02" mass="0.2"/>',
+        '<geom name="{n}" type="box" pos="0 0 -0.1" size="0.015 0.015 0.1" mass="0.2"/>',
+    ],
+)
+def test_a_lower_leg_without_a_foot_stands_on_its_end(tmp_path, foot):
+    """The end of the lower leg is the foot: all four are on the floor in the posture that is made up, and below."""
+    path, legs = tmp_path / "stilts.xml", "".join(LEG.format(n=n, x=x, y=y, o=o) for n, x, y, o in CORNERS)
+    stilts = re.sub(r'<geom name="(\w\w)_calf".*\n.*<geom name="\1" .*/>', lambda m: foot.format(n=m[1]), legs)
+    path.write_text(bare(ROBOT.replace(legs, stilts)))
+    own = read_quadruped(path, timestep=0.005)
+    model, q = own.simulator.model, jnp.asarray(own.home)
+    assert [model.geoms.names[g] for g in own.feet] == ["FL", "FR", "RL", "RR"]
+    np.testing.assert_allclose(lowest_points(model, q, own.feet), 0.0, atol=1e-3)
+    ends = np.asarray(geom_positions(model, q, own.feet, own.tips))
+    assert np.all(ends[:, 2] < 0.021)
+    np.testing.assert_allclose(ends[:, 0], [0.2, 0.2, -0.2, -0.2], atol=1e-2)  # below the hips
+    assert own.height > 0.3
 
 
 def test_a_bare_robot_is_completed(tmp_path):

@@ -17,7 +17,7 @@ from truesim.core.precision import float32
 from truesim.policies import PpoOptions, TrainOptions, load_policy, make_task, play, train
 from truesim.policies.play import PlayOptions
 from truesim.policies.policy import check_policy
-from truesim.policies.task import Reward
+from truesim.policies.task import Reward, Trial
 from truesim.policies.training import CHECKPOINT_FILE
 
 SMALL = PpoOptions(episodes=64, horizon=8, minibatches=2, hidden=(16,), activation="tanh")
@@ -101,6 +101,33 @@ def test_training_resumes_exactly(task, tmp_path):
         np.testing.assert_array_equal(a, b)
     texts = [(tmp_path / name / "progress.csv").read_text().splitlines() for name in ("whole", "half")]
     assert [line.split(",")[0] for line in texts[0]] == [line.split(",")[0] for line in texts[1]]
+
+
+def test_training_goes_on_until_the_trial_is_passed(task, tmp_path):
+    """A policy that lets the pole fall is trained up to the longest budget; one that cannot fall is done at once."""
+    steps = SMALL.episodes * SMALL.horizon
+    tried = dataclasses.replace(task, seconds=1.0, goal=None, trial=Trial(episodes=8, every=steps))
+    options = TrainOptions(steps=steps, longest=3 * steps, evaluate_every=0)
+    shown, folder = [], tmp_path / "falls"
+    found = train(
+        tried, tmp_path / "falls", learner=SMALL, options=options, callback=lambda now: shown.append(now.trial)
+    )
+    assert found.steps == 3 * steps
+    assert not found.reached_goal
+    assert found.trial == min(shown, key=lambda trial: trial.terminated)
+    assert found.trial.terminated > 1
+    kept = load_policy(folder).description["training"]
+    assert (kept["steps"], kept["trial"]["terminated"]) == (found.trial.steps, found.trial.terminated)
+    again = train(tried, folder, learner=SMALL, options=options)
+    assert (again.steps, again.trial) == (found.steps, found.trial)
+    safe = train(dataclasses.replace(tried, terminations={}), tmp_path / "safe", learner=SMALL, options=options)
+    assert safe.steps == steps
+    assert safe.reached_goal
+
+
+def test_the_longest_training_is_not_shorter():
+    with pytest.raises(TruesimError, match="at the longest 10, which is less"):
+        TrainOptions(steps=20, longest=10)
 
 
 def test_a_checkpoint_of_another_training_is_refused(task, tmp_path):

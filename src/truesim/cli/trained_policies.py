@@ -148,7 +148,7 @@ def _print_played(played: Played, engine: str, goal: float | None) -> None:
 def _sentence(trial: TrialResult) -> str:
     """What a trial showed."""
     return (
-        f"In a trial with pushes and other parameters {trial.terminated} of {trial.episodes} episodes ended early, and "
+        f"In a trial with randomized parameters {trial.terminated} of {trial.episodes} episodes ended early, and "
         f"commands were missed by up to {100 * trial.error:.0f} %."
     )
 

@@ -57,7 +57,7 @@ class TrialResult(NamedTuple):
 
     def passes(self, trial: Trial) -> bool:
         """True if training may end."""
-        return self.terminated == 0 and self.error <= trial.error
+        return self.terminated <= trial.terminated and self.error <= trial.error
 
     def is_better_than(self, other: "TrialResult") -> bool:
         """True if fewer episodes ended early, or as many and commands were followed better."""
@@ -65,8 +65,8 @@ class TrialResult(NamedTuple):
 
 
 def hold_trial(task: PolicyTask, trial: Trial, learner: Learner, state: LearningState) -> TrialResult:
-    """Play the mean action under the conditions of a test, but with drawn parameters and pushes."""
-    options = PlayOptions(episodes=trial.episodes, seed=int(state.steps), randomize=True, pushes=True)
+    """Play the mean action under the conditions of a test, but with drawn parameters."""
+    options = PlayOptions(episodes=trial.episodes, seed=int(state.steps), randomize=True)
     played = play(_MeanAction(learner, state), task, options=options)
     error = 0.0 if played.tracking is None else float(np.max(played.tracking))
     return TrialResult(int(state.steps), trial.episodes, int(played.terminated.sum()), error)

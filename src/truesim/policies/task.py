@@ -135,12 +135,14 @@ class Pushes:
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """What a policy must do before its training may end: in no episode of a trial does it fall or leave its limits.
+    """What a policy must do before its training may end: hardly any episode of a trial ends early, as by a fall.
 
-    Episodes are those of a test (mean action, no noise, longest latency), but with drawn parameters and pushes.
+    Episodes are those of a test (mean action, no noise, no pushes, longest latency), but with drawn parameters.
     """
 
     episodes: int = 128
+    terminated: int = 1
+    """Largest number of episodes that end before the time limit."""
     error: float = 0.25
     """Largest error of any component of the command, relative to it."""
     every: int = 500_000

@@ -22,16 +22,16 @@ from truesim.physics.dynamics import body_poses
 from truesim.physics.model.model import Geoms, Model
 from truesim.physics.simulation import Simulator
 from truesim.policies.tasks.standing import (
+    SHAPES_WITH_HEIGHT,
     add_floor,
     add_motors,
     find_legs,
+    height_of_lowest,
     kinematics,
     standing_posture,
     torque_limits,
 )
 
-SHAPES_WITH_HEIGHT = ("sphere", "capsule", "cylinder", "box")
-"""Shapes of which `lowest_points` knows the lowest point."""
 SERVO_DEFLECTION = 0.6
 """Deflection at which servos reach the torque of the weaker motors [rad]; larger makes softer servos."""
 LEAST_DAMPING = 1.0 / 80.0
@@ -56,6 +56,8 @@ class LeggedRobot:
     """Configuration in which it stands: that of the file's first keyframe, if it has one [m, rad]."""
     feet: tuple[int, ...]
     """Geom of each foot."""
+    tips: np.ndarray
+    """Center of the end of each foot in the frame of its geom [m]; shape (feet, 3)."""
     gait: np.ndarray
     """Phase of each foot in a trot, 0 or 0.5: diagonal feet move together."""
     joint_q: np.ndarray
@@ -85,8 +87,9 @@ class LeggedRobot:
 
     @property
     def radius(self) -> float:
-        """Radius of the first foot [m]."""
-        return float(self.simulator.model.geoms.size[self.feet[0], 0])
+        """Radius of the first foot, or half of the height of a box [m]."""
+        geoms, foot = self.simulator.model.geoms, self.feet[0]
+        return float(geoms.size[foot, 2 if geoms.shapes[foot] == "box" else 0])
 
     def obstacles(self, base: bool) -> tuple[int, ...]:
         """Colliding geoms that are not feet: those of the base, or those of the legs."""
@@ -131,14 +134,15 @@ def read_quadruped(path: str | Path, *, timestep: float) -> LeggedRobot:
     links = model.topology.links
     assert model.source is not None, "a file is its source"
     own = [next(link for link in links if link.joint == joint) for joint in model.actuators.joints]
-    feet = tuple(leg.foot for leg in legs)
+    feet, standing = tuple(leg.foot for leg in legs), kinematics(compiled, home)
     simulator = Simulator.of(model, timestep=timestep, contact=MujocoContact.of(model, solver=TRAINING_SOLVER))
     return LeggedRobot(
         simulator=simulator,
         compiled=model.source.compiled,
         home=home,
         feet=feet,
-        gait=_trot(kinematics(compiled, home).geom_xpos[list(feet), :2]),
+        tips=np.stack([leg.tip for leg in legs]),
+        gait=_trot(np.stack([leg.place(standing)[:2] for leg in legs])),
         joint_q=np.array([link.q.start for link in own]),
         joint_v=np.array([link.v.start for link in own]),
         hips=np.array([float(link.body >= 0 and _parent_is_base(model, link.body)) for link in own]),
@@ -176,11 +180,24 @@ def _trot(places: np.ndarray) -> np.ndarray:
     return np.where(offset[:, 0] * offset[:, 1] > 0, 0.0, 0.5)
 
 
-def geom_positions(model: Model, q: Array, geoms: tuple[int, ...]) -> Float[Array, "geoms 3"]:
-    """Positions of the centers of geoms in the world [m]."""
-    poses, bodies = body_poses(model, q), model.geoms.bodies
-    places = [(poses.rotation[bodies[g]], poses.translation[bodies[g]], model.geoms.position[g]) for g in geoms]
-    return jnp.stack([R @ jnp.asarray(p) + origin for R, origin, p in places])
+def geom_positions(
+    model: Model, q: Array, geoms: tuple[int, ...], points: np.ndarray | None = None
+) -> Float[Array, "geoms 3"]:
+    """Positions of points of geoms in the world [m].
+
+    Args:
+        model: The robot.
+        q: Configuration [m, rad].
+        geoms: The geoms.
+        points: A point of each in its own frame [m]; the centers by default.
+    """
+    poses, shapes, found = body_poses(model, q), model.geoms, []
+    for k, g in enumerate(geoms):
+        place, body = jnp.asarray(shapes.position[g]), shapes.bodies[g]
+        if points is not None:
+            place = place + quaternion_matrix(jnp.asarray(shapes.orientation[g])) @ jnp.asarray(points[k])
+        found.append(poses.rotation[body] @ place + poses.translation[body])
+    return jnp.stack(found)
 
 
 def lowest_points(model: Model, q: Array, geoms: tuple[int, ...]) -> Float[Array, " geoms"]:
@@ -193,14 +210,7 @@ def _lowest(model: Model, rotation: Array, translation: Array, g: int) -> Array:
     shapes = model.geoms
     center = (rotation @ jnp.asarray(shapes.position[g]) + translation)[2]
     row = (rotation @ quaternion_matrix(jnp.asarray(shapes.orientation[g])))[2]
-    size, shape = jnp.asarray(shapes.size[g]), shapes.shapes[g]
-    if shape == "sphere":
-        return center - size[0]
-    if shape == "capsule":
-        return center - size[1] * jnp.abs(row[2]) - size[0]
-    if shape == "cylinder":
-        return center - size[1] * jnp.abs(row[2]) - size[0] * jnp.sqrt(jnp.maximum(1.0 - row[2] ** 2, 0.0))
-    return center - jnp.sum(jnp.abs(row) * size)
+    return jnp.asarray(height_of_lowest(shapes.shapes[g], jnp.asarray(shapes.size[g]), center, row))
 
 
 def trot_phase(phase: Array, gait: np.ndarray) -> Array:

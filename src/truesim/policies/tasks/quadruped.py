@@ -44,8 +44,8 @@ STEP_HEIGHT = 0.07
 """Height to which the clock asks a foot to rise [m]; it grows with the robot."""
 PAYLOAD = (-0.145, 0.29)
 """Range of the additional mass of the base, as a part of its own."""
-SOLE = 1.11
-"""Height of a foot's center, in radii, below which it is in contact: contact is soft, and feet sink in."""
+SOLE = 0.11
+"""Height of a foot's lowest point, in radii, below which it is in contact: contact is soft, and feet sink in."""
 COMMAND_LOW, COMMAND_HIGH = np.array([-0.8, -0.5, -0.9]), np.array([1.2, 0.5, 0.9])
 """Range of commands: forward [m/s], left [m/s], yaw [rad/s]."""
 TEST_LOW, TEST_HIGH = np.array([-0.6, -0.4, -0.7]), np.array([1.0, 0.4, 0.7])
@@ -130,27 +130,32 @@ def _gait_memory(own: LeggedRobot) -> Memory:
     clock = CLOCK / math.sqrt(own.height / USUAL_HEIGHT)
 
     def feet(now: Instant) -> Array:
-        return geom_positions(now.simulator.model, now.q, own.feet)
+        return geom_positions(now.simulator.model, now.q, own.feet, own.tips)
+
+    def heights(now: Instant) -> Array:
+        return lowest_points(now.simulator.model, now.q, own.feet)
 
     def start(now: Instant, draw: Draws) -> dict[str, Array]:
         places = feet(now)
         return {
             "phase": draw.uniform(),
             "feet": places,
+            "height": heights(now),
             "contact": jnp.ones(4),
             "air": jnp.zeros(4),
             "slip": jnp.zeros(4),
         }
 
     def update(now: Instant) -> dict[str, Array]:
-        old, places = now.memory, feet(now)
-        contact = (places[:, 2] < SOLE * own.radius).astype(places.dtype)
+        old, places, height = now.memory, feet(now), heights(now)
+        contact = (height < SOLE * own.radius).astype(places.dtype)
         velocity = (places - old["feet"])[:, :2] / JOYSTICK_PERIOD
         slip = contact * old["contact"] * jnp.minimum(jnp.sum(velocity**2, axis=1), 4.0)
         phase = old["phase"] + clock * JOYSTICK_PERIOD
         return {
             "phase": phase - jnp.floor(phase),
             "feet": places,
+            "height": height,
             "contact": contact,
             "air": (1.0 - contact) * (old["air"] + JOYSTICK_PERIOD),
             "slip": slip,
@@ -205,7 +210,7 @@ def _observations(own: LeggedRobot) -> dict[str, Observation]:
         "height": Observation(lambda now: now.q[2] - own.home[2], scale=5.0, privileged=True),
         "foot contact": Observation(lambda now: now.memory["contact"], privileged=True),
         "air time": Observation(lambda now: now.memory["air"], scale=3.0, privileged=True),
-        "foot height": Observation(lambda now: now.memory["feet"][:, 2] - own.radius, scale=10.0, privileged=True),
+        "foot height": Observation(lambda now: now.memory["height"], scale=10.0, privileged=True),
         "friction": Observation(_drawn(friction, 1.0), privileged=True),
         "payload": Observation(_drawn(mass), scale=0.3, privileged=True),
         "gain": Observation(_drawn(gain, 1.0), scale=5.0, privileged=True),
@@ -260,7 +265,7 @@ def _rewards(own: LeggedRobot) -> dict[str, Reward]:
 
     def foot_height(now: Instant) -> Array:
         wanted = size * STEP_HEIGHT * jnp.maximum(trot_phase(now.memory["phase"], own.gait), 0.0)
-        return is_moving(now) * jnp.sum((now.memory["feet"][:, 2] - own.radius - wanted) ** 2)
+        return is_moving(now) * jnp.sum((now.memory["height"] - wanted) ** 2)
 
     def foot_contact(now: Instant) -> Array:
         swing, contact = trot_phase(now.memory["phase"], own.gait), now.memory["contact"]

@@ -1,7 +1,7 @@
 """Completion of a quadruped's file: a floor, motors, torque limits, and the posture in which it stands."""
 
 import itertools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -15,8 +15,9 @@ TORQUE_OF_WEIGHT = 0.6
 """Torque limit of motors without one, as a part of weight times standing height."""
 POSTURE_WEIGHT = 1e-3
 """Weight of angles far from the start beside places of feet [m/rad]: it decides where a leg has spare joints."""
-FOOT_SHAPES = tuple(int(getattr(mujoco.mjtGeom, f"mjGEOM_{x}")) for x in ("SPHERE", "CAPSULE", "CYLINDER", "BOX"))
-"""Shapes of geoms that can be feet."""
+SHAPES_WITH_HEIGHT = ("sphere", "capsule", "cylinder", "box")
+"""Shapes of which `height_of_lowest` knows the lowest point: those of feet and obstacles."""
+SHAPES = {int(getattr(mujoco.mjtGeom, f"mjGEOM_{shape.upper()}")): shape for shape in SHAPES_WITH_HEIGHT}
 FOOT_TOLERANCE = 0.02
 """Largest distance of a foot from its place below the leg [m], as a part of the stretched leg."""
 
@@ -26,6 +27,12 @@ class Leg(NamedTuple):
 
     joints: tuple[int, ...]
     foot: int
+    tip: np.ndarray
+    """Center of the end of the foot that is far from the leg, in the frame of the geom [m]; zero for a sphere."""
+
+    def place(self, data: mujoco.MjData) -> np.ndarray:
+        """Position of the tip in the world [m]."""
+        return np.asarray(data.geom_xpos[self.foot] + data.geom_xmat[self.foot].reshape(3, 3) @ self.tip)
 
 
 def find_legs(compiled: mujoco.MjModel, name: str) -> tuple[Leg, ...]:
@@ -50,12 +57,42 @@ def find_legs(compiled: mujoco.MjModel, name: str) -> tuple[Leg, ...]:
         geoms = [g for g in range(compiled.ngeom) if weld[compiled.geom_bodyid[g]] == end and _collides(compiled, g)]
         if joints and geoms:
             far = np.linalg.norm(data.geom_xpos[geoms] - data.xanchor[joints[-1]], axis=1)
-            legs.append(Leg(joints, geoms[int(np.argmax(far))]))
+            foot = geoms[int(np.argmax(far))]
+            legs.append(Leg(joints, foot, _tip(compiled, data, foot, data.xanchor[joints[-1]])))
     if len(legs) != 4:
         raise TruesimError(
-            f"{name} has {len(legs)} legs (chains of joints with a colliding geom at the end), not four."
+            f"{name} has {len(legs)} legs (chains of joints with a colliding sphere, capsule, cylinder or box at the "
+            "end), not four."
         )
     return tuple(legs)
+
+
+def _tip(compiled: mujoco.MjModel, data: mujoco.MjData, foot: int, joint: np.ndarray) -> np.ndarray:
+    """Center of the end of a capsule, or of a cylinder or box along the leg, that is farther from a joint."""
+    shape, size = SHAPES[int(compiled.geom_type[foot])], compiled.geom_size[foot]
+    along = data.geom_xmat[foot].reshape(3, 3).T @ (data.geom_xpos[foot] - joint)
+    axis = 2 if shape in ("capsule", "cylinder") else int(np.argmax(np.abs(along)))
+    lies = shape == "cylinder" and abs(along[axis]) < 0.5 * np.linalg.norm(along)
+    half = {"sphere": 0.0, "capsule": size[1], "cylinder": 0.0 if lies else size[1], "box": size[axis]}[shape]
+    return float(np.copysign(half, along[axis])) * np.eye(3)[axis]
+
+
+def height_of_lowest(shape: str, size: Any, center: Any, row: Any) -> Any:
+    """Height of the lowest point of a geom [m].
+
+    Args:
+        shape: Such as `sphere`.
+        size: Size as in MJCF [m].
+        center: Height of its center [m].
+        row: Vertical components of its axes.
+    """
+    if shape == "sphere":
+        return center - size[0]
+    if shape == "capsule":
+        return center - size[1] * abs(row[2]) - size[0]
+    if shape == "cylinder":
+        return center - size[1] * abs(row[2]) - size[0] * abs(1.0 - row[2] ** 2) ** 0.5
+    return center - (size[0] * abs(row[0]) + size[1] * abs(row[1]) + size[2] * abs(row[2]))
 
 
 def kinematics(compiled: mujoco.MjModel, q: np.ndarray) -> mujoco.MjData:
@@ -78,7 +115,7 @@ def _joints_up_to(compiled: mujoco.MjModel, body: int, base: int) -> tuple[int, 
 
 def _collides(compiled: mujoco.MjModel, g: int) -> bool:
     """True for a sphere, capsule, cylinder or box that collides."""
-    return bool(compiled.geom_contype[g] or compiled.geom_conaffinity[g]) and compiled.geom_type[g] in FOOT_SHAPES
+    return bool(compiled.geom_contype[g] or compiled.geom_conaffinity[g]) and compiled.geom_type[g] in SHAPES
 
 
 def add_floor(spec: mujoco.MjSpec, compiled: mujoco.MjModel) -> None:
@@ -130,9 +167,15 @@ def standing_posture(compiled: mujoco.MjModel, legs: tuple[Leg, ...], name: str)
     q[:7] = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
     for leg in legs:
         q[[compiled.jnt_qposadr[j] for j in leg.joints]] = _bent(compiled, data, q, leg, name)
-    data, feet = kinematics(compiled, q), [leg.foot for leg in legs]
-    q[2] = -float(np.min(data.geom_xpos[feet, 2] - compiled.geom_size[feet, 0]))
+    data = kinematics(compiled, q)
+    q[2] = -min(_lowest(compiled, data, leg.foot) for leg in legs)
     return q
+
+
+def _lowest(compiled: mujoco.MjModel, data: mujoco.MjData, g: int) -> float:
+    """Height of the lowest point of a geom [m]."""
+    row = data.geom_xmat[g, 6:9]
+    return float(height_of_lowest(SHAPES[int(compiled.geom_type[g])], compiled.geom_size[g], data.geom_xpos[g, 2], row))
 
 
 def _bent(compiled: mujoco.MjModel, data: mujoco.MjData, q: np.ndarray, leg: Leg, name: str) -> np.ndarray:
@@ -151,13 +194,13 @@ def _bent(compiled: mujoco.MjModel, data: mujoco.MjData, q: np.ndarray, leg: Leg
         mujoco.mj_kinematics(compiled, data)
 
     moved(start)
-    anchors = [np.array(data.xanchor[j]) for j in leg.joints[1:]] + [np.array(data.geom_xpos[leg.foot])]
+    anchors = [np.array(data.xanchor[j]) for j in leg.joints[1:]] + [leg.place(data)]
     stretched = sum(np.linalg.norm(b - a) for a, b in itertools.pairwise(anchors))
     target = np.array([anchors[0][0], anchors[-1][1], anchors[0][2] - LEG_EXTENSION * stretched])
 
     def error(angles: np.ndarray) -> np.ndarray:
         moved(angles)
-        return np.concatenate([data.geom_xpos[leg.foot] - target, POSTURE_WEIGHT * (angles - start)])
+        return np.concatenate([leg.place(data) - target, POSTURE_WEIGHT * (angles - start)])
 
     def preference(angles: np.ndarray) -> tuple[float, float]:
         moved(angles)
