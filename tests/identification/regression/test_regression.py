@@ -9,7 +9,7 @@ from truesim.identification.regression.choose import MAX_FOLD_SHARE, choose, fol
 from truesim.identification.regression.entropic import BASIS, physical_prior
 from truesim.identification.regression.equations import ArmBodies, equations
 from truesim.identification.regression.errors import torque_errors
-from truesim.identification.regression.signals import band_limited, filter_signal, rest_speeds
+from truesim.identification.regression.signals import band_limited, filter_signals, rest_speeds
 from truesim.physics.dynamics.regressor import base_parameters, inertial_parameters
 
 
@@ -27,14 +27,16 @@ def test_filter_differentiates_exactly_in_its_band():
     x = np.sin(2 * np.pi * 0.7 * t) + 0.3 * t
     inner = slice(400, -400)
     w = 2 * np.pi * 0.7
-    assert np.allclose(filter_signal(x, 0.002, 6.0)[inner], x[inner], atol=1e-5)
-    assert np.allclose(filter_signal(x, 0.002, 6.0, 1)[inner], (w * np.cos(w * t) + 0.3)[inner], atol=1e-3)
-    assert np.allclose(filter_signal(x, 0.002, 6.0, 2)[inner], (-(w**2) * np.sin(w * t))[inner], atol=2e-2)
+    found = filter_signals(x[None], 0.002, 6.0, range(3))
+    expected = x, w * np.cos(w * t) + 0.3, -(w**2) * np.sin(w * t)
+    for own, true, tolerance in zip(found, expected, (1e-5, 1e-3, 2e-2), strict=True):
+        assert np.allclose(own[0, inner], true[inner], atol=tolerance)
 
 
 def test_filter_removes_what_is_above_its_band():
     t = np.arange(0, 8, 0.002)
-    assert np.abs(filter_signal(np.sin(2 * np.pi * 24 * t), 0.002, 6.0)[400:-400]).max() < 1e-4
+    (found,) = filter_signals(np.sin(2 * np.pi * 24 * t)[None], 0.002, 6.0, (0,))
+    assert np.abs(found[0, 400:-400]).max() < 1e-4
 
 
 def test_equations_hold_for_the_true_parameters(arm):

@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from scipy.fft import irfft, rfft, rfftfreq
 
 from truesim.core.typing import Float, Int
 from truesim.files.logs import Log, split_at_gaps
@@ -131,20 +132,18 @@ def _parts(
         kept = time[keep]
         if len(time) < 2 * margin + 1 or len(kept) < MIN_KEPT:
             continue
-        out = np.empty((5 + len(STRIBECK_SPEEDS), len(kept), model.nv))
-        speeds = np.empty((model.nv, len(time)))
-        for j, name in enumerate(names):
-            q = _resample_cubic(piece, name, time)
-            q, v, a = (filter_signal(q, period, own, order) for order in range(3))
-            sliding, speeds[j] = np.tanh(v / rest[j]), v
-            direction = filter_signal(sliding, period, own)
-            out[:4, :, j] = np.stack([q, v, a, direction])[:, keep]
-            for k, speed in enumerate(STRIBECK_SPEEDS):
-                out[5 + k, :, j] = filter_signal(sliding * np.exp(-((v / speed) ** 2)), period, own)[keep]
-        for j in range(model.nv):
-            out[4, :, j] = filter_signal(torques.joint(piece, j, time), period, own)[keep]
-        coupled = [filter_signal(np.tanh(w / REST_SPEED[False]), period, own)[keep] for w in C @ speeds]
-        yield kept, out, np.reshape(coupled, (len(C), len(kept))).T
+
+        def low(x: np.ndarray) -> np.ndarray:
+            return filter_signals(x, period, own, (0,))[0][:, keep].T
+
+        q = np.stack([_resample_cubic(piece, name, time) for name in names])
+        motion = filter_signals(q, period, own, range(3))
+        v = motion[1]
+        sliding = np.tanh(v / rest[:, None])
+        torque = low(np.stack([torques.joint(piece, j, time) for j in range(model.nv)]))
+        onsets = [low(sliding * np.exp(-((v / speed) ** 2))) for speed in STRIBECK_SPEEDS]
+        signals = np.stack([*(x[:, keep].T for x in motion), low(sliding), torque, *onsets])
+        yield kept, signals, low(np.tanh(C @ v / REST_SPEED[False]))
 
 
 def rest_speeds(model: Model) -> Float[np.ndarray, " joints"]:
@@ -152,27 +151,26 @@ def rest_speeds(model: Model) -> Float[np.ndarray, " joints"]:
     return np.array([REST_SPEED[link.kind == SLIDE] for link in model.topology.links if link.joint >= 0])
 
 
-def filter_signal(
-    x: Float[np.ndarray, " n"], period: float, band: float, derivative: int = 0
-) -> Float[np.ndarray, " n"]:
-    """Low-pass an evenly sampled signal without phase, and differentiate it.
+def filter_signals(
+    x: Float[np.ndarray, "signals n"], period: float, band: float, derivatives: Sequence[int]
+) -> list[Float[np.ndarray, "signals n"]]:
+    """Low-pass evenly sampled signals without phase, and differentiate them.
 
     Args:
-        x: The signal.
+        x: The signals.
         period: Time between samples [s].
         band: Frequency of half the gain [Hz].
-        derivative: Number of derivatives: 0, 1 or 2.
+        derivatives: Numbers of derivatives, of 0, 1 and 2.
     """
-    count = len(x)
-    rate = (x[-1] - x[0]) / (count - 1)
-    rest = x - x[0] - rate * np.arange(count)
-    odd = np.concatenate([rest, -rest[-2:0:-1]])
-    f = np.fft.rfftfreq(len(odd), period)
-    gain = (2j * np.pi * f) ** derivative / (1 + (f / band) ** FILTER_POWER)
-    smooth = np.fft.irfft(np.fft.rfft(odd) * gain, len(odd))[:count]
-    if derivative == 0:
-        return smooth + x[0] + rate * np.arange(count)
-    return smooth + (rate / period if derivative == 1 else 0.0)
+    count = x.shape[1]
+    rate = (x[:, -1:] - x[:, :1]) / (count - 1)
+    line = x[:, :1] + rate * np.arange(count)
+    rest = x - line
+    odd = np.concatenate([rest, -rest[:, -2:0:-1]], axis=1)
+    f = rfftfreq(odd.shape[1], period)
+    spectrum = rfft(odd) / (1 + (f / band) ** FILTER_POWER)
+    trends = (line, rate / period, 0.0)
+    return [irfft((2j * np.pi * f) ** k * spectrum, odd.shape[1])[:, :count] + trends[k] for k in derivatives]
 
 
 def _resample_cubic(log: Log, name: str, time: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
