@@ -64,10 +64,13 @@ def diagnostic_lines(fit: Fit) -> list[str]:
     if freed:
         patterns = " ".join(f"'{pattern}'" for pattern in (*fit.request.free, *freed))
         lines.append(f"Next: the same command with --free {patterns}.")
-    if any(f.kind is Flag.WIDENED for e in fit.estimates for f in e.flags):
+    flags = {f.kind for e in fit.estimates for f in e.flags}
+    if Flag.WIDENED in flags:
         lines.append(
             "Intervals reach the values that the parameters take with those freed; they hold for no other cause."
         )
+    elif Flag.MISFIT in flags:
+        lines.append("Do not use the values yet: the intervals count what is missing in the model as noise.")
     return lines
 
 

@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from truesim.identification.diagnose.messages import explain
-from truesim.identification.diagnose.options import DiagnoseOptions
 from truesim.identification.diagnose.status import Code, Status
 from truesim.identification.online import ParameterChange, Rejected, Sample, Update, Watcher, WatchFolder
 
@@ -104,10 +103,9 @@ class Screen:
         found = self._watcher.misfit
         if not found:
             return
-        freed = [d.subjects[0] for d in found if d.code is Code.FIXED_PARAMETER]
-        status = Status.DOES_NOT_FIT if freed or any(d.ratio > DiagnoseOptions.misfit_ratio for d in found) else None
-        if status is not None:
-            self._console.print(f"Status: [bold]{status}[/].")
+        freed = [d.subjects[0] for d in found if d.code in (Code.FIXED_PARAMETER, Code.CONTRADICTED)]
+        if self._watcher.status is not Status.CONVERGED:
+            self._console.print(f"Status: [bold]{self._watcher.status}[/].")
         for diagnostic in found[:MAX_PRINTED_MISFITS]:
             self._console.print(f"  {escape(explain(diagnostic))}")
         if freed:

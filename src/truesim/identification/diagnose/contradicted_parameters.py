@@ -22,6 +22,7 @@ from truesim.core.typing import Bool, Float, Int
 from truesim.identification.diagnose.covariance import Uncertainty, by_window, profiled_jacobian
 from truesim.identification.diagnose.fixed_parameters import FixedGroup, fixed_groups, with_room
 from truesim.identification.diagnose.noise_memory import NoiseMemory
+from truesim.identification.diagnose.stamps import stamp_jitter
 from truesim.identification.diagnose.trial_problem import TrialProblem, trial, widen
 from truesim.identification.problem.segments import Windows
 from truesim.identification.solve.levenberg_marquardt import Ending, eliminate_states
@@ -77,6 +78,8 @@ class _Score(NamedTuple):
     g: Float[np.ndarray, " size"]
     J: Float[np.ndarray, "pieces samples rows size"]
     noise: NoiseMemory
+    jitter: Float[np.ndarray, "pieces samples rows"]
+    """Scaled standard deviation of each residual by jitter of the stamps, which the rows of a sample share."""
     free: Int[np.ndarray, " free"]
     """Coordinates that are free and not at a bound."""
 
@@ -128,18 +131,25 @@ def _score(solution: Solution, noise: NoiseMemory, groups: Sequence[FixedGroup])
     free = np.flatnonzero((theta - low > AT_BOUND) & (high - theta > AT_BOUND))
     w = huber_weights(scaled_residual(problem, at, weights), weights.threshold)
     J = profiled_jacobian(wide, system.sensitivity()[windows.window, windows.place], w)
-    return _Score(system.corner, system.gradient, by_window(across, J), noise, free)
+    jitter = stamp_jitter(problem, at.simulated, weights.noise).deviations * w / weights.noise
+    return _Score(system.corner, system.gradient, by_window(across, J), noise, by_window(across, jitter), free)
+
+
+def _variance(score: _Score, J: Float[np.ndarray, "pieces samples rows size"]) -> Float[np.ndarray, "size size"]:
+    """Covariance of the gradient J^T r by the noise, and by jitter of the stamps."""
+    shared = np.einsum("psrk,psr->psk", J, score.jitter).reshape(-1, J.shape[-1])
+    return score.noise.information(J) + shared.T @ shared
 
 
 def _test(
     score: _Score, solution: Solution, found: Uncertainty, group: FixedGroup, fixed: Int[np.ndarray, " fixed"]
 ) -> Contradiction | None:
     """Rao's score of a group, with the free parameters eliminated; none if it cannot be told from them."""
-    H, g, J, noise, free = score
+    H, g, J, free = score.H, score.g, score.J, score.free
     follows = np.linalg.lstsq(H[np.ix_(free, free)], H[np.ix_(free, fixed)], rcond=1e-12)[0]
     gradient = g[fixed] - follows.T @ g[free]
-    alone = np.diag(noise.information(J[..., fixed]))
-    variance = noise.information(J[..., fixed] - J[..., free] @ follows)
+    alone = np.diag(_variance(score, J[..., fixed]))
+    variance = _variance(score, J[..., fixed] - J[..., free] @ follows)
     distinct = (np.diag(variance) > DISTINCT * alone) & ~_outwards(group, gradient)
     if not distinct.any() or not len(free):
         return None

@@ -3,9 +3,11 @@
 import dataclasses
 import enum
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from truesim.core.typing import Float
 from truesim.identification.diagnose.contradicted_parameters import find_contradiction
 from truesim.identification.diagnose.covariance import Uncertainty, uncertainty
 from truesim.identification.diagnose.estimates import Estimate, estimates
@@ -52,6 +54,17 @@ class Diagnosis:
     """Groups of fixed parameters that would explain the residual, best first."""
     predictions: Mapping[Part, Sequence[Prediction]] = dataclasses.field(default_factory=dict)
     """Simulated windows; empty for a fit that was loaded, whose folder holds the signals."""
+
+
+class Assessment(NamedTuple):
+    """Status of a solution, and the reasons."""
+
+    status: Status
+    diagnostics: tuple[Diagnostic, ...]
+    alternatives: tuple[Alternative, ...]
+    """Groups of fixed parameters that would explain the residual, best first."""
+    shift: Float[np.ndarray, " solved"]
+    """Distance of the coordinates to those with wrong fixed parameters freed, by which intervals are widened."""
 
 
 def diagnose(
@@ -105,19 +118,11 @@ def diagnose_predictions(
         part: errors(held_out if held_out is not None and part.startswith(Part.HELD_OUT) else solution.problem, windows)
         for part, windows in simulated.items()
     }
-    tested = minimal and needs_score_test(solution, scored[Part.TRAIN], options)
-    alternatives = score_test(solution) if tested else ()
-    train, other, start = (scored.get(part) for part in (Part.TRAIN, Part.HELD_OUT, Part.TRAIN_START))
-    status, diagnostics = assess(solution, groups, train or {}, other, options, alternatives, start)
-    shift = largest_shift(alternatives, solution.problem.solved.size, options.explained)
-    if minimal and not alternatives and status in (Status.CONVERGED, Status.NOT_IDENTIFIABLE):
-        test = find_contradiction(solution, found)
-        diagnostics = (*diagnostics, *contradicted(test))
-        shift = np.abs(test.shift) if test is not None and test.significant else shift
+    status, diagnostics, alternatives, shift = find_misfit(solution, found, groups, scored, options, minimal)
     jacobian = solution.problem.values(solution.theta)[1]
     found = found.widen(shift, jacobian) if shift.any() else found
     widened = shift**2 > np.diag(found.coordinates)
-    values = estimates(solution, found, options, widened)
+    values = estimates(solution, found, options, widened, status is Status.DOES_NOT_FIT)
     stepped = time_step_diagnostics(solution, values, options) if minimal else ()
     return Diagnosis(
         estimates=values,
@@ -129,3 +134,34 @@ def diagnose_predictions(
         alternatives=alternatives,
         predictions=simulated,
     )
+
+
+def find_misfit(
+    solution: Solution,
+    found: Uncertainty,
+    groups: Sequence[tuple[str, ...]],
+    scored: Mapping[Part, Mapping[str, Errors]],
+    options: DiagnoseOptions,
+    minimal: bool = True,
+) -> Assessment:
+    """Find the status of a solution, and fixed parameters that its residuals tell to be wrong.
+
+    Args:
+        solution: The solved problem.
+        found: Covariance of the estimates.
+        groups: Groups of parameters that are not identifiable.
+        scored: Open-loop errors; those of the logs of the fit are needed.
+        options: Thresholds.
+        minimal: Whether the solution minimizes its cost, so that fixed parameters can be tested by its gradient.
+    """
+    tested = minimal and needs_score_test(solution, scored[Part.TRAIN], options)
+    alternatives = score_test(solution) if tested else ()
+    train, other, start = (scored.get(part) for part in (Part.TRAIN, Part.HELD_OUT, Part.TRAIN_START))
+    status, diagnostics = assess(solution, groups, train or {}, other, options, alternatives, start)
+    shift = largest_shift(alternatives, solution.problem.solved.size, options.explained)
+    if minimal and not alternatives and status in (Status.CONVERGED, Status.NOT_IDENTIFIABLE):
+        test = find_contradiction(solution, found)
+        if test is not None and test.significant:
+            diagnostics, shift = (contradicted(test), *diagnostics), np.abs(test.shift)
+            status = Status.DOES_NOT_FIT if abs(test.change) > options.contradicted_change else status
+    return Assessment(status, diagnostics, alternatives, shift)

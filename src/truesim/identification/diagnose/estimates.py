@@ -30,6 +30,8 @@ class Flag(enum.StrEnum):
     FROM_PRIOR = "known from prior"
     CORRELATED = "correlated"
     WIDENED = "interval widened for misfit"
+    MISFIT = "misfit not in interval"
+    """The model does not fit, for an unknown reason: the interval counts what is missing as noise."""
 
 
 class EstimateFlag(NamedTuple):
@@ -94,7 +96,11 @@ class Estimate:
 
 
 def estimates(
-    solution: Solution, found: Uncertainty, options: DiagnoseOptions, widened: Bool[np.ndarray, " size"] | None = None
+    solution: Solution,
+    found: Uncertainty,
+    options: DiagnoseOptions,
+    widened: Bool[np.ndarray, " size"] | None = None,
+    misfit: bool = False,
 ) -> tuple[Estimate, ...]:
     """Estimates of all parameters except network weights.
 
@@ -103,6 +109,7 @@ def estimates(
         found: Covariance of the estimates.
         options: Thresholds of flags.
         widened: Coordinates whose intervals were widened since the model does not fit.
+        misfit: Whether the model does not fit.
     """
     parameters = solution.problem.solved
     values, _ = solution.problem.values(solution.theta)
@@ -117,6 +124,8 @@ def estimates(
         flags = (*_flags(p, value, own, unknown[c], options), *_correlated(solution, found, k, options.correlation))
         if widened is not None and widened[c].any():
             flags = (*flags, EstimateFlag(Flag.WIDENED))
+        elif misfit:
+            flags = (*flags, EstimateFlag(Flag.MISFIT))
         bounds = np.asarray(p.low), np.asarray(p.high)
         out.append(Estimate(p.name, p.unit, p.start, value, own, low, high, bounds, flags))
     return tuple(out)

@@ -40,7 +40,7 @@ _RESIDUALS = {
     "{share:.0f} % of the residual; the intervals count it as noise. Record when each sample was taken.",
     Code.CONTRADICTED: "The residuals contradict {0}, which is fixed{instead} (score {ratio:.0f} times that of "
     "right values). With it free, {1} would change by about {size:.2g} standard deviations; intervals are "
-    "widened to such changes. Free it.",
+    "widened to such changes. {advice}",
 }
 
 
@@ -63,9 +63,11 @@ def explain(diagnostic: Diagnostic) -> str:
                 return f"Freeing {names[0]} as well would remove {share}."
             return f"Freeing {names[0]} would remove {share}: the free parameters make up for it with wrong values."
         case Code.STAMP_JITTER | Code.CONTRADICTED:
+            beside = ", or weigh a link: positions alone show forces only relative to masses"
+            advice = f"Free it{beside if names and names[0].endswith('.mass') else ''}."
             instead = f"; or {', '.join(names[2:])} instead" if names[2:] else ""
             return _RESIDUALS[diagnostic.code].format(
-                *names, instead=instead, ms=1e3 * value, size=abs(value), ratio=ratio, share=100 * ratio
+                *names, instead=instead, advice=advice, ms=1e3 * value, size=abs(value), ratio=ratio, share=100 * ratio
             )
         case Code.CONTRADICTORY_LOGS:
             return f"The logs contradict each other: each fits alone, but {names[0]} is {names[1]} and {names[2]}."
@@ -101,7 +103,7 @@ def explain(diagnostic: Diagnostic) -> str:
             )
     return (
         f"{names[0]}: residuals of {value:.2g} are {ratio:.0f} times the sensor's noise, so something in the robot is "
-        "not in the model; the intervals assume that it acts like noise."
+        "not in the model."
     )
 
 

@@ -20,10 +20,13 @@ class DiagnoseOptions:
     """An estimate closer to a bound, as a fraction of the way between bounds, is flagged. Larger flags more."""
     noise_ratio: float = 3.0
     """Residuals larger than this many times the sensor's noise are reported, and lead to a score test of all parameters
-    that are not free."""
+    that are not free. If that holds for the bulk of the residuals of a row, the model does not fit."""
     misfit_ratio: float = 10.0
-    """Residuals larger than this many times the sensor's noise: the model does not fit. Open-loop errors larger than
-    that lead to the score test as well."""
+    """Root-mean-square residuals larger than this many times the sensor's noise: the model does not fit, even if few
+    samples are the cause. Open-loop errors larger than that lead to the score test as well."""
+    contradicted_change: float = 5.0
+    """Fixed parameters that the residuals contradict, and that would move an estimate by more standard deviations than
+    this if they were free: the model does not fit. Smaller changes are within the widened intervals."""
     explained: float = 0.5
     """A group of fixed parameters that explains a larger fraction of the residual: the model does not fit without it,
     and intervals are widened to the values that the free parameters take with it."""

@@ -29,8 +29,13 @@ class StampJitter(NamedTuple):
     """Standard deviation [s]; zero if there is none."""
     share: float
     """Fraction of the squares of the residuals that it explains."""
-    squares: Float[np.ndarray, "segments intervals rows"]
-    """Variance of each residual that it causes [the row's unit squared]."""
+    deviations: Float[np.ndarray, "segments intervals rows"]
+    """Standard deviation of each residual that it causes, with the sign of the row's rate [the row's unit]."""
+
+    @property
+    def squares(self) -> Float[np.ndarray, "segments intervals rows"]:
+        """Variance of each residual that it causes [the row's unit squared]."""
+        return self.deviations**2
 
 
 def stamp_jitter(problem: Problem, simulated: SimulatedSegment, noise: Float[np.ndarray, " rows"]) -> StampJitter:
@@ -52,11 +57,11 @@ def stamp_jitter(problem: Problem, simulated: SimulatedSegment, noise: Float[np.
     total, deviation = excess.sum(), np.sqrt((excess**2).sum())
     if not total > SIGNIFICANT_JITTER * deviation or not scale > 0:
         return StampJitter(0.0, 0.0, np.zeros_like(r))
-    squares = total / scale * v**2
-    share = min(1.0, float((squares / noise**2).sum() / max(float((r**2 / noise**2).sum()), 1e-300)))
+    std = float(np.sqrt(total / scale))
+    share = min(1.0, float(((std * v / noise) ** 2).sum() / max(float((r**2 / noise**2).sum()), 1e-300)))
     if share < NOTABLE_SHARE:
         return StampJitter(0.0, 0.0, np.zeros_like(r))
-    return StampJitter(float(np.sqrt(total / scale)), share, squares)
+    return StampJitter(std, share, std * v)
 
 
 def _across_rows(a: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "segments intervals"]:

@@ -3,6 +3,7 @@
 import dataclasses
 import enum
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,10 +11,12 @@ from truesim.identification.diagnose.contradicted_parameters import Contradictio
 from truesim.identification.diagnose.evaluation import Errors
 from truesim.identification.diagnose.options import DiagnoseOptions
 from truesim.identification.diagnose.score_test import Alternative
-from truesim.identification.diagnose.stamps import stamp_jitter
+from truesim.identification.diagnose.stamps import StampJitter, stamp_jitter
 from truesim.identification.solve.levenberg_marquardt import Ending
 from truesim.identification.solve.solution import Solution
 
+NORMAL_MEDIAN_SQUARE = 0.454936
+"""Median of the square of a standard normal number."""
 WORSE_RATIO = 1.5
 """Open-loop errors larger than those of the start values by this factor: the model does not fit."""
 
@@ -44,6 +47,7 @@ class Code(enum.StrEnum):
     UNEXPLAINED_MOTION = "unexplained motion"
     HELD_OUT_WORSE = "held-out error"
     RESIDUAL_ABOVE_NOISE = "residual above noise"
+    """`value` is the residual without what jitter of the stamps explains, `ratio` its ratio to the noise."""
     STAMP_JITTER = "stamp jitter"
     """Samples were not taken at their stamps; `value` is the standard deviation of the difference [s], `ratio` the
     fraction of the squares of the residuals that it explains."""
@@ -109,11 +113,13 @@ def assess(
         start: Open-loop errors on the logs of the fit with the start values.
     """
     options = options or DiagnoseOptions()
-    noisy, unexplained = misfit(solution, options)
+    jitter = _jitter(solution)
+    sizes = residual_sizes(solution, jitter)
+    noisy, unexplained = misfit(solution, options, sizes)
     fixed = explained_by_fixed(alternatives, options)
     converged = solution.ending is Ending.CONVERGED  # otherwise more iterations may explain the residual
-    above = [d for d in noisy if converged and d.ratio > options.misfit_ratio]
-    noisy = [*_jittered_stamps(solution), *noisy]
+    above = converged and any(size.exceeds(options) for size in sizes)
+    noisy = [*([Diagnostic(Code.STAMP_JITTER, (), jitter.std, jitter.share)] if jitter.std > 0 else []), *noisy]
     unknown = [Diagnostic(Code.NOT_IDENTIFIABLE if len(g) == 1 else Code.ONLY_COMBINATION, g) for g in groups]
     worse = [*_worse(train, held_out or {}, options.held_out_ratio), *_worse_than_start(train, start or {})]
     if solution.ending is Ending.INTERRUPTED:
@@ -153,37 +159,63 @@ def explained_by_fixed(alternatives: Sequence[Alternative], options: DiagnoseOpt
     ]
 
 
-def contradicted(test: Contradiction | None) -> list[Diagnostic]:
-    """A diagnostic if the logs contradict fixed parameters; the status does not change."""
-    if test is None or not test.significant:
-        return []
+def contradicted(test: Contradiction) -> Diagnostic:
+    """The diagnostic of fixed parameters that the logs contradict."""
     subjects = (test.pattern, test.most_sensitive, *test.others)
-    return [Diagnostic(Code.CONTRADICTED, subjects, test.change, test.statistic / test.count)]
+    return Diagnostic(Code.CONTRADICTED, subjects, test.change, test.statistic / test.count)
 
 
-def misfit(solution: Solution, options: DiagnoseOptions) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """Rows with residuals above the sensors' noise, and rows with residuals comparable to the motion."""
-    problem, at, windows = solution.problem, solution.at, solution.windows
-    noisy, unexplained = [], []
-    for k, row in enumerate(problem.rows):
-        valid = problem.layout.valid[..., k]
-        residual = np.where(valid, at.simulated.residual[..., k], 0.0)
-        rms = float(np.sqrt((residual**2).sum() / max(valid.sum(), 1)))
-        ratio = rms / max(float(solution.sensor_noise[k]), 1e-300)
-        motion = _motion(solution, windows.window, k)
-        if ratio <= options.noise_ratio:
+class ResidualSize(NamedTuple):
+    """Size of the residuals of a row, without what jitter of the stamps explains."""
+
+    rms: float
+    """Root-mean-square [the row's unit]."""
+    ratio: float
+    """The root-mean-square relative to the sensor's noise."""
+    typical: float
+    """The same for the bulk of the residuals, by their median: impacts enlarge few of them."""
+
+    def exceeds(self, options: DiagnoseOptions) -> bool:
+        """True if the model does not fit the row."""
+        return self.ratio > options.misfit_ratio or self.typical > options.noise_ratio
+
+
+def residual_sizes(solution: Solution, jitter: StampJitter | None = None) -> list[ResidualSize]:
+    """Size of the residuals of each row."""
+    jitter = jitter or _jitter(solution)
+    sizes = []
+    for k, noise in enumerate(solution.sensor_noise):
+        valid = solution.problem.layout.valid[..., k]
+        squares = solution.at.simulated.residual[..., k][valid] ** 2
+        if not len(squares):
+            sizes.append(ResidualSize(0.0, 0.0, 0.0))
             continue
-        if rms > options.unexplained * motion > 0:  # zero for rotations
-            unexplained.append(Diagnostic(Code.UNEXPLAINED_MOTION, (row,), rms, rms / max(motion, 1e-300)))
+        total = float(np.mean(squares))
+        left = max(total - float(np.mean(jitter.squares[..., k][valid])), 0.0)
+        typical = float(np.sqrt(np.median(squares) / NORMAL_MEDIAN_SQUARE * (left / max(total, 1e-300))))
+        rms, unit = float(np.sqrt(left)), max(float(noise), 1e-300)
+        sizes.append(ResidualSize(rms, rms / unit, typical / unit))
+    return sizes
+
+
+def misfit(
+    solution: Solution, options: DiagnoseOptions, sizes: Sequence[ResidualSize] | None = None
+) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """Rows with residuals above the sensors' noise, and rows with residuals comparable to the motion."""
+    noisy, unexplained = [], []
+    for k, (row, size) in enumerate(zip(solution.problem.rows, sizes or residual_sizes(solution), strict=True)):
+        motion = _motion(solution, solution.windows.window, k)
+        if size.ratio <= options.noise_ratio:
+            continue
+        if size.rms > options.unexplained * motion > 0:  # zero for rotations
+            unexplained.append(Diagnostic(Code.UNEXPLAINED_MOTION, (row,), size.rms, size.rms / max(motion, 1e-300)))
         else:
-            noisy.append(Diagnostic(Code.RESIDUAL_ABOVE_NOISE, (row,), rms, ratio))
+            noisy.append(Diagnostic(Code.RESIDUAL_ABOVE_NOISE, (row,), size.rms, size.ratio))
     return noisy, unexplained
 
 
-def _jittered_stamps(solution: Solution) -> list[Diagnostic]:
-    """A diagnostic if samples were not taken at their stamps."""
-    found = stamp_jitter(solution.problem, solution.at.simulated, solution.weights.noise)
-    return [Diagnostic(Code.STAMP_JITTER, (), found.std, found.share)] if found.std > 0 else []
+def _jitter(solution: Solution) -> StampJitter:
+    return stamp_jitter(solution.problem, solution.at.simulated, solution.weights.noise)
 
 
 def _motion(solution: Solution, window: np.ndarray, row: int) -> float:

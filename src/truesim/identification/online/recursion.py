@@ -9,11 +9,11 @@ from threadpoolctl import ThreadpoolController
 
 from truesim.core.errors import TruesimError, unknown_name
 from truesim.files.logs import prepare
-from truesim.identification.diagnose.covariance import uncertainty, widen
+from truesim.identification.diagnose.covariance import Uncertainty, uncertainty, widen
+from truesim.identification.diagnose.diagnosis import Part, find_misfit
 from truesim.identification.diagnose.evaluation import errors, predictions
 from truesim.identification.diagnose.options import DiagnoseOptions
-from truesim.identification.diagnose.score_test import largest_shift, score_test
-from truesim.identification.diagnose.status import Diagnostic, explained_by_fixed, misfit, needs_score_test
+from truesim.identification.diagnose.status import Diagnostic, Status
 from truesim.identification.online.changes import SUDDEN_CHANGE_STD, HypothesisBank
 from truesim.identification.online.chunks import ChunkBuffer, Rejected, Sample
 from truesim.identification.online.deviations import Deviations
@@ -68,8 +68,10 @@ class Recursion:
         self._may_change = _matching(problem, watching.changes)
         self._warming: Deviations | None = None
         self._shift = np.zeros(len(self._prior))
+        self.status: Status | None = None
+        """Status of the fit to the first samples; that of a restored state is not known."""
         self.misfit: tuple[Diagnostic, ...] = ()
-        """Signs of a model that does not fit the first samples; those of a restored state are not known."""
+        """Signs of a model that does not fit the first samples."""
         self._now = problem.recordings[0].time[-1]
         self.bank = HypothesisBank(np.where(self._may_change, SUDDEN_CHANGE_STD**2, 0.0), watching.between_alarms)
         if restored is None:
@@ -81,21 +83,19 @@ class Recursion:
         """Initial filter state from a fit to the first samples."""
         model, size = self.problem.simulator.model, len(self._prior)
         solution = solve_problem(self.problem)
-        self._examine(solution)
+        found = uncertainty(solution)
+        self._examine(solution, found)
         self.deviations = Deviations.initial(self.problem, solution.weights.noise)
         P = np.zeros((1, size + 2 * model.nv, size + 2 * model.nv))
-        P[0, :size, :size] = uncertainty(solution).coordinates
+        P[0, :size, :size] = found.coordinates
         return FilterState(solution.theta[None], np.zeros((1, model.nq)), np.zeros((1, model.nv)), P)
 
-    def _examine(self, solution: Solution) -> None:
-        """Compare the residuals of the initial fit with the noise, and test which fixed parameters explain them."""
+    def _examine(self, solution: Solution, found: Uncertainty) -> None:
+        """Status of the initial fit, and fixed parameters that its residuals tell to be wrong."""
         options = DiagnoseOptions()
         window = min(options.error_window, self._watching.first / 2)
         open_loop = errors(self.problem, list(predictions(self.problem, solution.theta, window)))
-        if needs_score_test(solution, open_loop, options):
-            found, (noisy, unexplained) = score_test(solution), misfit(solution, options)
-            self._shift = largest_shift(found, len(self._prior), options.explained)
-            self.misfit = (*explained_by_fixed(found, options), *unexplained, *noisy)
+        self.status, self.misfit, _, self._shift = find_misfit(solution, found, (), {Part.TRAIN: open_loop}, options)
 
     def state(self) -> dict[str, np.ndarray]:
         """State of the recursion as arrays."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from truesim.core.errors import TruesimError
 from truesim.files.logs import Log
-from truesim.identification.diagnose.status import Diagnostic
+from truesim.identification.diagnose.status import Diagnostic, Status
 from truesim.identification.online.chunks import Rejected, Sample
 from truesim.identification.online.recursion import Recursion, WatchOptions
 from truesim.identification.online.update import Update
@@ -53,6 +53,11 @@ class Watcher:
     def misfit(self) -> tuple[Diagnostic, ...]:
         """Signs of a model that does not fit the first samples; empty if there are none, or before the first fit."""
         return () if self.recursion is None else self.recursion.misfit
+
+    @property
+    def status(self) -> Status | None:
+        """Status of the fit to the first samples; none before it, or for a stream that is continued."""
+        return None if self.recursion is None else self.recursion.status
 
     @property
     def time(self) -> float:

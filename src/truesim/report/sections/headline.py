@@ -38,8 +38,8 @@ STATUS_WORDS = {
     ),
     "model does not fit": (
         "bad",
-        "No values of the free parameters make the simulated robot move like the measured one: do not trust the "
-        "values. Something in the robot, or in the logs, is not in the model.",
+        "The logs contradict the model with every value of its free parameters: do not trust the values. Something in "
+        "the robot, or in the logs, is not in the model, or a parameter that is fixed is wrong.",
     ),
     "diverged": ("bad", "The solver did not converge: do not trust the values."),
     "iteration limit": (

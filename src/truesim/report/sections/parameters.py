@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from truesim.identification.diagnose.estimates import Flag
 from truesim.report import numbers
 from truesim.report.document import flagged_elements
 
@@ -173,6 +174,8 @@ def _badges(flags: Sequence[str]) -> Iterator[FlagBadge]:
             yield FlagBadge(flag, "bad", "These logs do not determine the value: do not use it on its own.")
         elif flag.startswith("at "):
             yield FlagBadge(flag, "warn", "The estimate is at this bound.")
+        elif flag == Flag.MISFIT:
+            yield FlagBadge(flag, "warn", "The model does not fit: the interval counts what is missing as noise.")
         elif not flag.startswith(CORRELATED_FLAG):
             yield FlagBadge(flag, "info")
     correlated = [flag.removeprefix(CORRELATED_FLAG) for flag in flags if flag.startswith(CORRELATED_FLAG)]
