@@ -63,5 +63,5 @@ def write_coverage_page(out: Path, fit: Path, found: Mapping[str, Calibration]) 
     repeats, size = first.ranks.shape
     drawn = f" The first {MAX_PLOTTED} of {size} parameters are drawn." if size > MAX_PLOTTED else ""
     picture = PageFigure("Coverage and ranks", COVERAGE_CAPTION + drawn, calibration_figure(dict(found)))
-    lead = f"{repeats} repeats of the fit in {fit} on simulated logs."
+    lead = f"{repeats} repeats of the fit “{fit}” on simulated logs."
     return write_figures(out / "calibration.html", "Calibration", lead, [picture])

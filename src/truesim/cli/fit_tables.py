@@ -14,6 +14,7 @@ from truesim.identification.diagnose.evaluation import Errors
 from truesim.identification.diagnose.messages import explain
 from truesim.identification.diagnose.status import Code
 from truesim.identification.fit import Fit
+from truesim.identification.fit_display import HEADINGS, noted_rows
 from truesim.identification.regression.errors import BAND, TorqueError
 from truesim.physics.blueprint import Trained
 
@@ -76,14 +77,11 @@ def diagnostic_lines(fit: Fit) -> list[str]:
 
 def estimate_table(fit: Fit) -> Table:
     """Start, value and interval of every number."""
-    table = Table("parameter", "start", "value", "95 % interval", "unit", "", box=None)
-    for e in fit.estimates:
-        for k in range(e.value.size):
-            name = e.path if e.value.size == 1 else f"{e.path}[{k}]"
-            start, value, low, high = (float(x.reshape(-1)[k]) for x in (e.start, e.value, e.low, e.high))
-            note = "; ".join(map(str, e.flags)) if k == 0 else ""
-            interval = f"{low:.5g} … {high:.5g}"
-            table.add_row(escape(name), f"{start:.5g}", f"{value:.5g}", interval, e.unit, escape(note))
+    rows, common = noted_rows(fit)
+    has_notes = any(row[-1] for row in rows)
+    table = Table(*HEADINGS, *([""] if has_notes else []), box=None, caption=escape(common), caption_justify="left")
+    for row in rows:
+        table.add_row(*map(escape, row if has_notes else row[:-1]))
     return table
 
 

@@ -136,7 +136,7 @@ def write_page(out: Path, fit: Path, kind: str, found: ParameterPosterior, sampl
         labels = names if len(names) == len(coordinates) else coordinates
         words = "Means of the kernels with one standard deviation, in the coordinates of the optimizer."
         figures.append(PageFigure("Convergence of the mixture", words, evolution_figure(history, labels)))
-    lead = " ".join([f"Distribution of the parameters of the fit in {fit}, given its logs.", *found.warnings])
+    lead = " ".join([f"Distribution of the parameters, given the logs of the fit “{fit}”.", *found.warnings])
     return write_figures(out / "posterior.html", "Posterior", lead, figures, [_quantile_table(names, values)])
 
 

@@ -11,10 +11,13 @@ import numpy as np
 from truesim.core.errors import unknown_name
 from truesim.identification.diagnose.diagnosis import Part
 from truesim.identification.diagnose.messages import explain
+from truesim.physics.model.targets import matches_pattern
 
 if TYPE_CHECKING:
     from truesim.identification.fit import Fit
 
+HEADINGS = ("parameter", "start", "value", "95 % interval", "unit")
+"""Headings of the rows of `noted_rows`, whose notes have none."""
 COLUMNS = ("parameter", "start", "value", "std", "low", "high", "unit", "flags")
 
 
@@ -27,11 +30,41 @@ def rows_of(fit: "Fit") -> Iterator[tuple[Any, ...]]:
             yield (name, *numbers, e.unit, "; ".join(map(str, e.flags)))
 
 
+def tie_of(path: str, ties: Sequence[Sequence[str] | str]) -> str | None:
+    """Patterns of the tie through which a parameter stands for others, or None if it stands for itself."""
+    for tie in ties:
+        patterns = [tie] if isinstance(tie, str) else list(tie)
+        if any(matches_pattern(path, pattern.removeprefix("-")) for pattern in patterns):
+            return ", ".join(patterns)
+    return None
+
+
+def common_flags(flags: Sequence[Sequence[str]]) -> list[str]:
+    """Flags that all of several parameters have, so that a table can tell them once."""
+    return [flag for flag in flags[0] if all(flag in own for own in flags)] if len(flags) > 1 else []
+
+
+def noted_rows(fit: "Fit") -> tuple[list[tuple[str, ...]], str]:
+    """Rows of a table of estimates as text, with notes; and a sentence with the flags that all of them have.
+
+    Returns:
+        Rows of name, start, value, 95 % interval, unit and notes; the sentence, empty if there is none.
+    """
+    flags = {e.path: [str(flag) for flag in e.flags] for e in fit.estimates}
+    common, rows = common_flags(list(flags.values())), []
+    for name, start, value, _, low, high, unit, _ in rows_of(fit):
+        path = name if name in flags else name.rpartition("[")[0]
+        tie = tie_of(path, fit.request.options.problem.ties)
+        notes = [f"one value for {tie}"] if tie else []
+        notes += [flag for flag in flags[path] if flag not in common] if name in (path, f"{path}[0]") else []
+        rows.append((name, f"{start:.5g}", f"{value:.5g}", f"{low:.5g} … {high:.5g}", unit, "; ".join(notes)))
+    return rows, f"All of them: {'; '.join(common)}." if common else ""
+
+
 def summary_text(fit: "Fit") -> str:
     """Status, estimates with intervals, and open-loop errors before and after, as aligned text."""
-    rows = [(name, f"{start:.5g}", f"{value:.5g}", f"{low:.5g} … {high:.5g}", unit, flags)
-            for name, start, value, _, low, high, unit, flags in rows_of(fit)]  # fmt: skip
-    lines = [repr(fit), "", *_aligned(("parameter", "start", "value", "95 % interval", "unit", ""), rows), ""]
+    rows, common = noted_rows(fit)
+    lines = [repr(fit), "", *_aligned((*HEADINGS, ""), rows), *([common] if common else []), ""]
     part = Part.HELD_OUT if Part.HELD_OUT in fit.errors else Part.TRAIN
     before = Part.HELD_OUT_START if part is Part.HELD_OUT else Part.TRAIN_START
     errors = [
@@ -46,16 +79,17 @@ def summary_text(fit: "Fit") -> str:
 
 def summary_html(fit: "Fit") -> str:
     """The estimates as an HTML table, for notebooks."""
+    rows, common = noted_rows(fit)
+    left = "<td style='text-align:left'>"
     cells = "".join(
-        f"<tr><td style='text-align:left'><code>{html.escape(name)}</code></td><td>{start:.5g}</td>"
-        f"<td><b>{value:.5g}</b></td>"
-        f"<td>{low:.5g} … {high:.5g}</td><td style='text-align:left'>{html.escape(unit)}</td>"
-        f"<td style='text-align:left'>{html.escape(flags)}</td></tr>"
-        for name, start, value, _, low, high, unit, flags in rows_of(fit)
+        f"<tr>{left}<code>{html.escape(name)}</code></td><td>{start}</td><td><b>{value}</b></td><td>{interval}</td>"
+        f"{left}{html.escape(unit)}</td>{left}{html.escape(notes)}</td></tr>"
+        for name, start, value, interval, unit, notes in rows
     )
-    head = "".join(f"<th>{text}</th>" for text in ("parameter", "start", "value", "95 % interval", "unit", ""))
+    head = "".join(f"<th>{text}</th>" for text in (*HEADINGS, ""))
     title = f"{html.escape(Path(fit.request.robot).name)}: {html.escape(str(fit.status))}"
-    return f"<p><b>{title}</b></p><table><thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table>"
+    note = f"<p>{html.escape(common)}</p>" if common else ""
+    return f"<p><b>{title}</b></p><table><thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table>{note}"
 
 
 def frame_of(fit: "Fit") -> Any:

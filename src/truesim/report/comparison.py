@@ -13,7 +13,7 @@ from truesim.core.errors import TruesimError
 from truesim.identification.fit_folder import read_document
 from truesim.report import document as decisions
 from truesim.report.figures import TRACE_COLORS, PageFigure, PageTable, apply_style, write_figures
-from truesim.report.numbers import MISSING_VALUE, estimate, number
+from truesim.report.numbers import MISSING_VALUE, estimate, number, rounded, unit
 from truesim.report.sections.parameters import flat_names
 
 HELD_OUT, TRAIN = "held_out", "train"
@@ -92,7 +92,7 @@ def compare_fits(folders: Sequence[Path]) -> FitComparison:
         numbers=_numbers(documents),
         part=part,
         errors={row: tuple(d["errors"][part].get(row, {}).get("median") for d in documents) for row in channels},
-        units={row: unit for d in documents for row, unit in d.get("units", {}).items()},
+        units={row: text for d in documents for row, text in d.get("units", {}).items()},
         options=_different([_given(d) for d in documents]),
         same_logs=len(logs) == 1,
     )
@@ -110,12 +110,11 @@ def comparison_tables(comparison: FitComparison) -> list[PageTable]:
     """Tables of status, estimates, errors and options, with one column for each fit."""
     names = comparison.names
     rows = [
-        (n.name, n.unit, *(_cell(v, i) for v, i in zip(n.values, n.intervals, strict=True)), "≠" if n.differs else "")
-        for n in comparison.numbers
+        (n.name, unit(n.unit), *map(_cell, n.values, n.intervals), "≠" if n.differs else "") for n in comparison.numbers
     ]
     where = "held-out logs" if comparison.part == HELD_OUT else "logs of the fit"
     errors = [
-        (row, comparison.units.get(row, ""), *(number(e, 4) for e in values))
+        (row, unit(comparison.units.get(row, "")), *(number(e, 4) for e in values))
         for row, values in comparison.errors.items()
     ]
     tables = [
@@ -197,7 +196,7 @@ def _cell(value: float | None, interval: tuple[float, float] | None) -> str:
     if value is None or interval is None:
         return MISSING_VALUE
     half = (interval[1] - interval[0]) / 2
-    return f"{estimate(value, half / 2)} ± {number(half, 2)}"
+    return f"{estimate(value, half)} ± {rounded(half, 2)}"
 
 
 def _text(value: Any) -> str:

@@ -26,6 +26,8 @@ PAGE_SHADES = {
     "#c2500a": "before",
     "#0a7a55": "good",
     "#8a5fb0": "held",
+    "#a05a00": "warn",
+    "#5c6370": "idle",
 }
 """Colors that follow the light or dark style of the page, with their names there."""
 TRACE_COLORS = ("#0072b2", "#c2500a", "#0a7a55", "#8a5fb0", "#a05a00", "#5c6370")

@@ -172,7 +172,12 @@ def _interest(name: str) -> bool:
 def _summary(values: Sequence[float]) -> tuple[str, str, str]:
     """Last, smallest and largest value as text."""
     known = [y for y in values if math.isfinite(y)]
-    return number(values[-1], 5), number(min(known, default=None), 5), number(max(known, default=None), 5)
+    return _text(values[-1]), _text(min(known, default=math.nan)), _text(max(known, default=math.nan))
+
+
+def _text(value: float) -> str:
+    """A number with five digits; counts in full."""
+    return str(int(value)) if math.isfinite(value) and value == int(value) else number(value, 5)
 
 
 def _roots(costs: Sequence[float]) -> list[float]:

@@ -1,12 +1,12 @@
 """Table of parameters: every number with its interval, drawn on a common scale."""
 
 import dataclasses
-import fnmatch
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from truesim.identification.diagnose.estimates import Flag
+from truesim.identification.fit_display import common_flags, tie_of
 from truesim.report import numbers
 from truesim.report.document import flagged_elements
 
@@ -95,6 +95,8 @@ class ParameterTable:
 
     groups: tuple[ParameterGroup, ...]
     reach: float
+    common: tuple[FlagBadge, ...] = ()
+    """Flags that all parameters have; the groups do not repeat them."""
 
 
 def parameter_table(parameters: Sequence[dict[str, Any]], ties: Sequence[Sequence[str]] = ()) -> ParameterTable:
@@ -105,22 +107,23 @@ def parameter_table(parameters: Sequence[dict[str, Any]], ties: Sequence[Sequenc
         ties: Lists of patterns whose matches share one value.
     """
     reach = _scale_end([element for entry in parameters for element in split(entry)])
+    common = common_flags([entry["flags"] for entry in parameters])
     groups = [
         ParameterGroup(
             entry["path"],
-            (*_shared(entry["path"], ties), *_badges(entry["flags"])),
+            (*_shared(entry["path"], ties), *_badges([flag for flag in entry["flags"] if flag not in common])),
             tuple(_row(element, reach) for element in split(entry)),
         )
         for entry in parameters
     ]
-    return ParameterTable(tuple(groups), reach)
+    return ParameterTable(tuple(groups), reach, tuple(_badges(common)))
 
 
 def _shared(path: str, ties: Sequence[Sequence[str]]) -> Iterator[FlagBadge]:
     """Badge of a value that several parameters share."""
-    for tie in ties:
-        if any(fnmatch.fnmatchcase(path, pattern.removeprefix("-")) for pattern in tie):
-            yield FlagBadge(f"one value for {', '.join(tie)}", "info")
+    tie = tie_of(path, ties)
+    if tie is not None:
+        yield FlagBadge(f"one value for {tie}", "info")
 
 
 def split(entry: dict[str, Any]) -> list[ParameterElement]:

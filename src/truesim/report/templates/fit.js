@@ -188,12 +188,17 @@
     const scale = [[0, color("cold")], [0.5, color("middle")], [1, color("hot")]];
     const labels = names.map(short);
     const unique = new Set(labels).size === labels.length ? labels : names.map(plain);
+    const numbers = matrix.flatMap((row, i) => row.map((z, j) => ({
+      x: unique[j], y: unique[i], text: z === null ? "" : z.toFixed(2).replace(/^-(?=.*[1-9])/, "−").replace("-", ""), showarrow: false,
+      font: { color: Math.abs(z) > 0.6 ? color("page") : color("ink"), size: 12 },
+    })));
     const width = Math.min(element("correlations-plot").clientWidth, 330 + names.length * 62);
     const narrow = (width - 230) / names.length < 34; // [px] of a cell: too few for numbers and slanted names
     Plotly.react("correlations-plot", [{
       type: "heatmap", x: unique, y: unique, z: matrix, zmin: -1, zmax: 1, colorscale: scale, xgap: 1, ygap: 1,
-      texttemplate: shown && !narrow ? "%{z:.2f}" : "", hovertemplate: "%{y}<br>%{x}<br>%{z:.3f}<extra></extra>", colorbar: { thickness: 10, outlinewidth: 0, tickvals: [-1, -0.5, 0, 0.5, 1] },
+      hovertemplate: "%{y}<br>%{x}<br>%{z:.3f}<extra></extra>", colorbar: { thickness: 10, outlinewidth: 0, tickvals: [-1, -0.5, 0, 0.5, 1] },
     }], layout("correlations-plot", {
+      annotations: shown && !narrow ? numbers : [],
       xaxis: axis("", { type: "category", showgrid: false, tickangle: narrow ? -90 : -40, tickvals: unique }),
       yaxis: axis("", { type: "category", showgrid: false, autorange: "reversed", tickvals: unique }), width,
     }), { ...still, responsive: false });

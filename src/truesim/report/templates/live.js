@@ -4,6 +4,9 @@ const color = (name) => getComputedStyle(document.documentElement).getPropertyVa
 const SHADES = ["fitted", "before", "good", "warn", "bad", "idle"];
 let last = null;
 
+const shade = (i) => color(SHADES[i % SHADES.length]);
+const dash = (i) => ["solid", "dash", "dot"][Math.floor(i / SHADES.length) % 3];
+
 const element = (name, text) => { const made = document.createElement(name); made.textContent = text; return made; };
 
 const draw = () => {
@@ -18,7 +21,8 @@ const draw = () => {
       box.append(element("h2", chart.title), plot);
       at("charts").append(box);
     }
-    const named = chart.curves.length > 1 && chart.curves.length < 9;
+    const isTold = chart.curves.every((curve) => last.table.some((cells) => cells[0] === curve.name));  // the table is the key
+    const named = !isTold && chart.curves.length > 1 && chart.curves.length < 9;
     const isNarrow = at(id).clientWidth < 480;  // the legend goes below
     at(id).style.height = named && isNarrow ? `${280 + 20 * chart.curves.length}px` : "";
     const axis = { gridcolor: color("line"), linecolor: color("line"), zeroline: false, automargin: true, exponentformat: "SI" };
@@ -28,14 +32,25 @@ const draw = () => {
       legend: isNarrow ? { orientation: "h", y: -0.25, yanchor: "top" } : {},
       xaxis: { ...axis, title: { text: chart.axis, standoff: 6 } }, yaxis: { ...axis, ...(chart.logarithmic ? { type: "log", tickformat: "~g", dtick: 1 } : { type: "linear", exponentformat: "power" }) },
     };
-    const data = chart.curves.map((curve, i) => ({ ...curve, mode: "lines+markers", marker: { size: 4 }, line: { color: color(SHADES[i % 6]) } }));
+    const data = chart.curves.map((curve, i) => ({ ...curve, mode: curve.x.length < 100 ? "lines+markers" : "lines", marker: { size: 4 }, line: { color: shade(i), dash: dash(i), width: 1.8 } }));
     Plotly.react(id, data, layout, { responsive: true, displayModeBar: false });
   });
   at("table").replaceChildren(...last.table.map((cells, k) => {
     const row = document.createElement("tr");
     row.append(...cells.map((cell, i) => Object.assign(element(k ? "td" : "th", cell), { className: i ? "n" : "" })));
+    if (k) row.firstChild.prepend(key(cells[0]));
     return row;
   }));
+};
+
+// Line in the color and dashes of the curve of that name, where several share a chart.
+const key = (name) => {
+  const chart = last.charts.find((own) => own.curves.length > 1 && own.curves.some((curve) => curve.name === name));
+  if (!chart) return "";
+  const i = chart.curves.findIndex((curve) => curve.name === name);
+  const made = Object.assign(document.createElement("span"), { className: "key" });
+  made.style.borderTop = `2px ${{ solid: "solid", dash: "dashed", dot: "dotted" }[dash(i)]} ${shade(i)}`;
+  return made;
 };
 
 const ask = async () => {
