@@ -69,10 +69,10 @@ def test_inspect_loads_no_more_than_a_model_needs(tmp_path):
 
 
 def test_a_fit_loads_no_libraries_that_it_does_not_use():
-    """SciPy, optax and cmaes belong to searches, designs, posteriors and training."""
+    """SciPy, optax and cmaes belong to searches, designs, posteriors and training, polars to unusual logs."""
     loaded = packages("import truesim\ntruesim.identify, truesim.Fit, truesim.design\n")
     assert "jax" in loaded
-    assert not loaded & {"scipy", "optax", "cmaes", "plotly", "jinja2"}
+    assert not loaded & {"scipy", "optax", "cmaes", "polars", "plotly", "jinja2"}
 
 
 LIGHT = ("truesim", "truesim.core.errors", "truesim.core.missing", "truesim.core.persistence.toml", "typer")

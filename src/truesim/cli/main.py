@@ -18,8 +18,9 @@ from truesim.core.errors import TruesimError, unknown_name
 
 INTERRUPTED_EXIT_CODE = 130
 """Exit code after Ctrl-C, the same as typer's."""
-GARBAGE_THRESHOLD = 50_000
-"""New objects between garbage collections; more make imports faster, as modules leave little garbage."""
+GARBAGE_THRESHOLD = 1_000_000
+"""New objects between garbage collections. Larger is faster, as imports and a fit leave little garbage, and may keep
+some hundred megabytes of it in long runs."""
 FILE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO)
 """System errors that are not a defect: full disk, quota, read-only file system, no permission, broken device."""
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
@@ -28,6 +29,7 @@ USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 
 def main() -> None:
     """Run the command line as a whole process: it ends the process."""
+    gc.set_threshold(GARBAGE_THRESHOLD)
     try:
         run()
     except SystemExit as end:
@@ -38,7 +40,7 @@ def main() -> None:
 def run() -> None:
     """Run the command line; an error of the user is one sentence and exit code 2."""
     os.environ.setdefault("MUJOCO_GL", "disable")  # nothing is rendered, and GLFW is slow to load
-    gc.set_threshold(GARBAGE_THRESHOLD)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy's matrices are small, and threads wait for each other
     guard(lambda: sys.exit(_run(sys.argv[1:] or ["--help"])))
 
 

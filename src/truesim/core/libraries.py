@@ -6,7 +6,7 @@ They take long to load, and most jobs need none of them. `libraries.pyi` declare
 from importlib import import_module
 from types import ModuleType
 
-LIBRARIES = ("cmaes", "optax", "scipy")
+LIBRARIES = ("cmaes", "optax", "polars", "scipy")
 
 
 def __getattr__(name: str) -> ModuleType:

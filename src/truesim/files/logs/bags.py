@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 
+from truesim.core import libraries
 from truesim.core.errors import FileError
 
 JOINT_STATES = {"position": "qpos", "velocity": "qvel", "effort": "effort"}
@@ -41,7 +41,7 @@ class Message(NamedTuple):
     content: dict[str, Any]
 
 
-def read_bag(path: Path) -> pl.DataFrame:
+def read_bag(path: Path) -> "libraries.polars.DataFrame":
     """Read the numbers in a bag: one row per stamp, time from the first stamp [s]."""
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
     kinds: dict[str, str] = {}
@@ -185,8 +185,9 @@ def _joint_columns(row: dict[str, Any]) -> dict[str, Any]:
     return {"time": row["time"], **columns}
 
 
-def _table(rows: list[dict[str, Any]], prefix: str) -> pl.DataFrame:
+def _table(rows: list[dict[str, Any]], prefix: str) -> "libraries.polars.DataFrame":
     """Table of one topic; `copy` numbers the rows with equal stamps."""
+    pl = libraries.polars
     names = dict.fromkeys(name for row in rows for name in row if name != "time")
     numeric = [name for name in names if not any(isinstance(row.get(name), list) for row in rows)]
     columns = {prefix + name: pl.Series([row.get(name) for row in rows], dtype=pl.Float64) for name in numeric}
@@ -194,8 +195,9 @@ def _table(rows: list[dict[str, Any]], prefix: str) -> pl.DataFrame:
     return table.with_columns(copy=pl.int_range(pl.len()).over("time"))
 
 
-def _merge(tables: list[pl.DataFrame]) -> pl.DataFrame:
+def _merge(tables: "list[libraries.polars.DataFrame]") -> "libraries.polars.DataFrame":
     """One table with a row per stamp; time in seconds from the first stamp."""
+    pl = libraries.polars
     stacked = pl.concat(tables, how="diagonal").group_by("time", "copy").agg(pl.all().drop_nulls().first())
     ordered = stacked.sort("time", "copy").drop("copy")
     return ordered.with_columns(time=(pl.col("time") - pl.col("time").min()) * 1e-9)

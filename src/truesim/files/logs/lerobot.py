@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
+from truesim.core import libraries
 from truesim.core.errors import FileError
 
 STATE_FEATURE, ACTION_FEATURE = "observation.state", "action"
@@ -53,8 +52,9 @@ def info_file(path: Path) -> Path | None:
     return next((f / "meta" / "info.json" for f in folders if (f / "meta" / "info.json").is_file()), None)
 
 
-def read_lerobot(path: Path) -> dict[int, pl.DataFrame]:
+def read_lerobot(path: Path) -> "dict[int, libraries.polars.DataFrame]":
     """Episodes of a data set, or of one of its files: a table with `time` [s] and a column per entry, by index."""
+    pl = libraries.polars
     info_path = info_file(path)
     assert info_path is not None, "the caller has checked that it is a data set"
     info = _read_json(info_path)
@@ -71,13 +71,16 @@ def read_lerobot(path: Path) -> dict[int, pl.DataFrame]:
     }
 
 
-def expand_vectors(table: pl.DataFrame, names: Mapping[str, list[str]] | None = None) -> pl.DataFrame:
+def expand_vectors(
+    table: "libraries.polars.DataFrame", names: Mapping[str, list[str]] | None = None
+) -> "libraries.polars.DataFrame":
     """The table with one column for each entry of its list columns; lists of unequal length are left out.
 
     Args:
         table: Columns, some of which may be lists of numbers.
         names: Names of the entries, by column.
     """
+    pl = libraries.polars
     columns: dict[str, pl.Series] = {}
     for name in table.columns:
         values = table[name]
@@ -145,8 +148,9 @@ def _column(feature: str, label: str) -> str:
     )
 
 
-def _with_time(table: pl.DataFrame, info: Mapping[str, Any], name: str) -> pl.DataFrame:
+def _with_time(table: "libraries.polars.DataFrame", info: Mapping[str, Any], name: str) -> "libraries.polars.DataFrame":
     """The table with stamps: those of an ideal camera, which are all that a data set has."""
+    pl = libraries.polars
     rate = info.get("fps")
     if FRAME in table.columns and isinstance(rate, int | float) and rate > 0:
         return table.with_columns(time=table[FRAME].cast(pl.Float64) / rate)

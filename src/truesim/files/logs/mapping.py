@@ -26,8 +26,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
+from truesim.core import libraries
 from truesim.core.errors import FileError, unknown_name
 
 UNIT_FACTORS = {
@@ -125,7 +124,7 @@ def column_map(content: Mapping[str, Any], name: str = "mapping") -> ColumnMap:
     return ColumnMap(sources, _layout(content.get("file", {}), name), name)
 
 
-def apply_mapping(table: pl.DataFrame, mapping: ColumnMap, file: str) -> pl.DataFrame:
+def apply_mapping(table: "libraries.polars.DataFrame", mapping: ColumnMap, file: str) -> "libraries.polars.DataFrame":
     """The table with renamed and scaled columns; columns that the mapping does not name are unchanged.
 
     Args:
@@ -133,6 +132,7 @@ def apply_mapping(table: pl.DataFrame, mapping: ColumnMap, file: str) -> pl.Data
         mapping: The mapping.
         file: Name of the table in error messages.
     """
+    pl = libraries.polars
     new, taken = {}, set()
     for target, source in mapping.sources.items():
         if source.column is None:

@@ -7,19 +7,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
+from truesim.core import libraries
 from truesim.core.errors import FileError, parsing
 from truesim.core.typing import Float
 from truesim.files.logs.bags import read_bag
 from truesim.files.logs.lerobot import is_lerobot, read_lerobot, select_episodes
 from truesim.files.logs.log import Log
 from truesim.files.logs.mapping import ColumnMap, TableLayout, apply_mapping, column_map, read_mapping
+from truesim.files.logs.plain_csv import read_plain_csv
 from truesim.files.logs.stamps import join_stamps, order_rows
 from truesim.files.logs.tables import COMPRESSIONS, numeric_columns, read_csv, read_npz, read_parquet
 from truesim.physics.model.source import Finding
 
-LOG_READERS: dict[str, Callable[[Path, TableLayout], pl.DataFrame]] = {
+LOG_READERS: "dict[str, Callable[[Path, TableLayout], libraries.polars.DataFrame]]" = {
     **dict.fromkeys((".csv", ".tsv", ".txt", ".dat", ".log"), read_csv),
     ".parquet": read_parquet,
     ".npz": read_npz,
@@ -71,6 +72,8 @@ def read_episodes(
     if not path.exists() or not is_lerobot(path):
         if chosen is not None:
             raise FileError(f"{path} is no LeRobot data set, so that it has no episodes {_span(chosen)}.")
+        if mapping is None and (columns := read_plain_csv(path)) is not None:
+            return [Log(columns.pop("time"), columns, path.name, source=path)]
         return [_log(path, path.name, _table(path, mapping.layout if mapping else TableLayout()), mapping)]
     try:
         with parsing(str(path), "a LeRobot data set"):
@@ -107,7 +110,7 @@ def read_columns(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     return {column: table[column].to_numpy() for column in table.columns}
 
 
-def _log(path: Path, name: str, table: pl.DataFrame, mapping: ColumnMap | None) -> Log:
+def _log(path: Path, name: str, table: "libraries.polars.DataFrame", mapping: ColumnMap | None) -> Log:
     if table.is_empty():
         raise FileError(f"{name} has no samples.")
     with parsing(name, "a table of numbers"):
@@ -131,11 +134,11 @@ def write_log(path: str | os.PathLike[str], columns: Mapping[str, Float[np.ndarr
     """Write columns as CSV in full precision, atomically."""
     path = Path(path)
     part = path.with_name(path.name + ".part")
-    pl.DataFrame({name: np.asarray(values) for name, values in columns.items()}).write_csv(part)
+    libraries.polars.DataFrame({name: np.asarray(values) for name, values in columns.items()}).write_csv(part)
     part.replace(path)
 
 
-def _table(path: Path, layout: TableLayout) -> pl.DataFrame:
+def _table(path: Path, layout: TableLayout) -> "libraries.polars.DataFrame":
     if not path.exists():
         raise FileError(f"There is no log file {path}.")
     if path.is_dir() and not (path / "metadata.yaml").is_file():
@@ -155,7 +158,10 @@ def _table(path: Path, layout: TableLayout) -> pl.DataFrame:
         raise FileError(f"{path.name} cannot be read as a table: {str(error).splitlines()[0].rstrip('.')}.") from None
 
 
-def _read_with(reader: Callable[[Path, TableLayout], pl.DataFrame], path: Path, layout: TableLayout) -> pl.DataFrame:
+def _read_with(
+    reader: "Callable[[Path, TableLayout], libraries.polars.DataFrame]", path: Path, layout: TableLayout
+) -> "libraries.polars.DataFrame":
+    pl = libraries.polars
     try:
         return reader(path, layout)
     except pl.exceptions.NoDataError:

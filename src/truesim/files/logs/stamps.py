@@ -3,8 +3,8 @@
 import re
 
 import numpy as np
-import polars as pl
 
+from truesim.core import libraries
 from truesim.files.logs.sampling import gap_length
 from truesim.physics.model.source import Finding
 
@@ -14,8 +14,9 @@ MAX_REPAIRED = 0.1
 """Largest fraction of rows that are left out or sorted; a log with more of them is refused. Larger repairs more."""
 
 
-def join_stamps(table: pl.DataFrame) -> pl.DataFrame:
+def join_stamps(table: "libraries.polars.DataFrame") -> "libraries.polars.DataFrame":
     """The table with nanoseconds added to their column of seconds, such as ROS's `sec` and `nanosec`."""
+    pl = libraries.polars
     fractions = {m[1].lower(): name for name in table.columns if (m := NANOSECONDS.match(name))}
     for name in table.columns:
         found = SECONDS.match(name)
@@ -25,13 +26,13 @@ def join_stamps(table: pl.DataFrame) -> pl.DataFrame:
     return table
 
 
-def order_rows(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Finding]]:
+def order_rows(table: "libraries.polars.DataFrame") -> "tuple[libraries.polars.DataFrame, list[Finding]]":
     """The table without rows that have no `time`, and with rows in order that were written slightly out of it."""
     time, notes = table["time"].to_numpy(), []
     missing = ~np.isfinite(time)
     if 0 < missing.sum() <= MAX_REPAIRED * len(time):
         notes.append(Finding("time", f"rows without a stamp were left out ({missing.sum()}).", "warning"))
-        table = table.filter(pl.Series(~missing))
+        table = table.filter(libraries.polars.Series(~missing))
         time = time[~missing]
     back = np.diff(time) < 0
     if not np.all(np.isfinite(time)) or not 0 < back.sum() <= MAX_REPAIRED * len(time):

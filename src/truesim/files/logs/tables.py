@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
+from truesim.core import libraries
 from truesim.core.errors import FileError
 from truesim.files.logs.lerobot import expand_vectors
 from truesim.files.logs.mapping import TableLayout
@@ -30,7 +30,7 @@ NUMERIC_KINDS = "biufmM"
 DECIMAL_COMMA = r"^([+-]?\d+(,\d+)?(e[+-]?\d+)?|nan|)$"
 
 
-def read_csv(path: Path, layout: TableLayout) -> pl.DataFrame:
+def read_csv(path: Path, layout: TableLayout) -> "libraries.polars.DataFrame":
     """Read the columns of a text file; the separator is detected in its first line."""
     text = _without_comments(_text(path))
     first = _first_line(text)
@@ -41,7 +41,7 @@ def read_csv(path: Path, layout: TableLayout) -> pl.DataFrame:
             f"{path.name} begins with numbers, not with names of columns; a mapping file can name them: "
             '[file] columns = ["time", "qpos/elbow"].'
         )
-    table = pl.read_csv(
+    table = libraries.polars.read_csv(
         text,
         has_header=not unnamed,
         separator=separator,
@@ -51,12 +51,12 @@ def read_csv(path: Path, layout: TableLayout) -> pl.DataFrame:
     return _apply_layout(table, layout, path)
 
 
-def read_parquet(path: Path, layout: TableLayout) -> pl.DataFrame:
+def read_parquet(path: Path, layout: TableLayout) -> "libraries.polars.DataFrame":
     """Read the columns of a Parquet file; entries of a list column are `name/0`, `name/1` and so on."""
-    return _apply_layout(expand_vectors(pl.read_parquet(path)), layout, path)
+    return _apply_layout(expand_vectors(libraries.polars.read_parquet(path)), layout, path)
 
 
-def read_npz(path: Path, layout: TableLayout) -> pl.DataFrame:
+def read_npz(path: Path, layout: TableLayout) -> "libraries.polars.DataFrame":
     """Read the arrays of an NPZ file: vectors by name, columns of a matrix as `name/0`, `name/1` and so on.
 
     Arrays of words and of Python objects, such as names of joints, are left out: they are no signals, and reading
@@ -80,10 +80,10 @@ def read_npz(path: Path, layout: TableLayout) -> pl.DataFrame:
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name} {length}" for name, length in list(lengths.items())[:8])
         raise FileError(f"The arrays of {path.name} differ in length: {shown}.")
-    return _apply_layout(pl.DataFrame(columns), layout, path)
+    return _apply_layout(libraries.polars.DataFrame(columns), layout, path)
 
 
-def numeric_columns(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+def numeric_columns(table: "libraries.polars.DataFrame") -> "tuple[libraries.polars.DataFrame, list[str]]":
     """Numeric columns as float64 with NaN for missing values, and the names of the other columns."""
     kept, words = {}, []
     for name in table.columns:
@@ -92,10 +92,11 @@ def numeric_columns(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
             words.append(name)
         else:
             kept[name] = values.fill_null(np.nan)
-    return pl.DataFrame(kept), words
+    return libraries.polars.DataFrame(kept), words
 
 
-def _as_numbers(values: pl.Series) -> pl.Series | None:
+def _as_numbers(values: "libraries.polars.Series") -> "libraries.polars.Series | None":
+    pl = libraries.polars
     if values.dtype.is_numeric() or values.dtype == pl.Boolean:
         return values.cast(pl.Float64)
     if values.dtype == pl.Duration:
@@ -117,11 +118,11 @@ def _as_numbers(values: pl.Series) -> pl.Series | None:
     return None if dates is None or dates.null_count() == len(dates) else _as_numbers(dates)
 
 
-def _has_dates(text: pl.Series) -> bool:
+def _has_dates(text: "libraries.polars.Series") -> bool:
     return bool(text.str.contains(r"^\d{4}-\d\d-\d\d[t ]\d\d:\d\d").any())
 
 
-def _apply_layout(table: pl.DataFrame, layout: TableLayout, path: Path) -> pl.DataFrame:
+def _apply_layout(table: "libraries.polars.DataFrame", layout: TableLayout, path: Path) -> "libraries.polars.DataFrame":
     """The table with the names of the layout, and with stamps at its rate."""
     if layout.columns:
         if len(layout.columns) != table.width:
@@ -129,7 +130,7 @@ def _apply_layout(table: pl.DataFrame, layout: TableLayout, path: Path) -> pl.Da
         table = table.rename(dict(zip(table.columns, layout.columns, strict=True)))
     table = table.rename({name: name.strip(f" \t{COMMENT_MARKS}\ufeff") or name for name in table.columns})
     if layout.rate is not None and "time" not in table.columns:
-        table = table.with_columns(time=pl.int_range(table.height, eager=True) / layout.rate)
+        table = table.with_columns(time=libraries.polars.int_range(table.height, eager=True) / layout.rate)
     return table
 
 

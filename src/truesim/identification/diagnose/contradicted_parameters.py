@@ -16,7 +16,6 @@ import jax
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from truesim.core import libraries
 from truesim.core.timing import part
 from truesim.core.typing import Bool, Float, Int
 from truesim.identification.diagnose.covariance import Uncertainty, by_window, profiled_jacobian
@@ -28,6 +27,7 @@ from truesim.identification.problem.segments import Windows
 from truesim.identification.solve.levenberg_marquardt import Ending, eliminate_states
 from truesim.identification.solve.normal_equations import huber_weights, normal_equations, point, scaled_residual
 from truesim.identification.solve.solution import Solution
+from truesim.math.chi_square import chi_square_tail
 
 TESTED = ("kp", "kv", "gain", "delay", "damping", "frictionloss", "armature", "stiffness", "mass", "time_scale")
 """Fields that are tested: those that robot files often have wrong."""
@@ -68,7 +68,7 @@ class Contradiction:
     @property
     def significant(self) -> bool:
         """True if the logs contradict the parameters."""
-        return bool(libraries.scipy.special.chdtrc(self.count, self.statistic) < CHANCE)
+        return chi_square_tail(self.count, self.statistic) < CHANCE
 
 
 class _Score(NamedTuple):
