@@ -10,7 +10,8 @@ from truesim.core.errors import TruesimError
 from truesim.files.robots.documents import join, rename_included, split
 from truesim.files.robots.save import save
 from truesim.files.robots.urdf_geometry import find_file
-from truesim.files.robots.xml_edit import Editor, Element, parse, write_text
+from truesim.files.robots.xml_edit import Editor, write_text
+from truesim.files.robots.xml_parse import Element, parse
 from truesim.physics.model.model import Model
 from truesim.physics.model.source import Finding, Source
 

@@ -5,13 +5,18 @@ file in which it stands, the documents are kept one after the other in one text,
 `parse_documents` returns the elements of all of them as MuJoCo sees them, with positions in that text.
 """
 
+import os
+import re
 from pathlib import Path
 
 from truesim.core.errors import FileError
-from truesim.files.robots.xml_edit import Editor, Element, parse, read_text
+from truesim.files.robots.xml_edit import Editor, read_text
+from truesim.files.robots.xml_parse import Element, parse
 
 MARK = "\0"
 """Character around the path of an included document; XML cannot hold it."""
+VIRTUAL = "|"
+"""Character around the number of a document in its name for MuJoCo."""
 
 
 def gather(text: str, path: Path) -> str:
@@ -47,6 +52,28 @@ def split(text: str, path: Path) -> dict[Path, str]:
     return {path.absolute(): main, **{Path(rest[k]): rest[k + 1] for k in range(0, len(rest), 2)}}
 
 
+def virtual_files(text: str, path: Path) -> dict[str, bytes]:
+    """Documents for MuJoCo by file name, the robot file's own first.
+
+    MuJoCo knows a file that is given in memory by its base name alone, and takes it for every file of that name on
+    disk, such as an attached model's: so each document gets a name that no file has. `real_names` undoes it.
+
+    Args:
+        text: What `gather` returned.
+        path: The robot file.
+    """
+    documents, home = split(text, path), path.absolute().parent
+    bases = {file: f"{VIRTUAL}{k}{VIRTUAL}{file.name}" for k, file in enumerate(documents)}
+    names = {file: os.path.join(os.path.relpath(file.parent, home), base) for file, base in bases.items()}
+    renamed = rename_included(documents, path, names)
+    return {str(file.parent / bases[file]): document.encode() for file, document in renamed.items()}
+
+
+def real_names(message: str) -> str:
+    """Message of MuJoCo with the names of files on disk."""
+    return re.sub(rf"{re.escape(VIRTUAL)}\d+{re.escape(VIRTUAL)}", "", message)
+
+
 def included_file(element: Element, own: Path, path: Path) -> Path | None:
     """File that an `<include>` names, or None: beside the robot file, else beside the including file.
 
@@ -58,7 +85,7 @@ def included_file(element: Element, own: Path, path: Path) -> Path | None:
     if element.tag != "include" or not element.get("file"):
         return None
     for home in (path.absolute().parent, own.parent):
-        file = home / element.get("file")
+        file = Path(os.path.normpath(home / element.get("file")))
         if file.is_file():
             return file
         if file.exists():

@@ -9,7 +9,8 @@ from truesim.files.robots.findings import Collector
 from truesim.files.robots.messages import collect_warnings, errors_as_sentences
 from truesim.files.robots.urdf import build, compile_readable
 from truesim.files.robots.urdf_export import export_urdf
-from truesim.files.robots.xml_edit import Editor, parse
+from truesim.files.robots.xml_edit import Editor
+from truesim.files.robots.xml_parse import parse
 from truesim.physics.model import paths
 from truesim.physics.model.model import Model
 from truesim.physics.model.source import Finding

@@ -12,7 +12,8 @@ from truesim.files.robots.documents import parse_documents
 from truesim.files.robots.load import loads
 from truesim.files.robots.mjcf import compile_mjcf
 from truesim.files.robots.mjcf_elements import MjcfElements, locate
-from truesim.files.robots.xml_edit import Editor, Element, number, numbers
+from truesim.files.robots.xml_edit import Editor, number, numbers
+from truesim.files.robots.xml_parse import Element
 from truesim.physics.model import paths
 from truesim.physics.model.kinds import HINGE, SLIDE
 from truesim.physics.model.model import Model

@@ -9,7 +9,8 @@ from truesim.files.robots import sidecar
 from truesim.files.robots.documents import MARK, gather
 from truesim.files.robots.mjcf import read_mjcf
 from truesim.files.robots.urdf import read_urdf
-from truesim.files.robots.xml_edit import parse, read_text
+from truesim.files.robots.xml_edit import read_text
+from truesim.files.robots.xml_parse import parse
 from truesim.physics.model.model import Model
 from truesim.physics.model.source import Source
 

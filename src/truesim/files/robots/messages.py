@@ -10,6 +10,7 @@ from pathlib import Path
 import mujoco
 
 from truesim.core.errors import FileError
+from truesim.files.robots.documents import real_names
 
 WARNING_HANDLER_LOCK = threading.Lock()
 """Lock of MuJoCo's warning handler, of which a process has one."""
@@ -40,7 +41,7 @@ def errors_as_sentences(path: Path) -> Iterator[None]:
     try:
         yield
     except (ValueError, mujoco.FatalError) as error:
-        message = re.sub(r"^(XML )?Error: |^XML parse error \d+:\s*", "", str(error)).strip()
+        message = re.sub(r"^(XML )?Error: |^XML parse error \d+:\s*", "", real_names(str(error))).strip()
         first, *rest = [line for line in message.splitlines() if line.strip()]
         details = " ".join(rest)
         line = re.search(r"line (\d+)", details)

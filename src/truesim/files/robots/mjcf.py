@@ -9,10 +9,10 @@ import numpy as np
 
 from truesim.core.errors import FileError
 from truesim.files.robots.compiled import from_compiled
-from truesim.files.robots.documents import parse_documents, split
+from truesim.files.robots.documents import parse_documents, virtual_files
 from truesim.files.robots.messages import collect_warnings, errors_as_sentences
 from truesim.files.robots.size_limits import check_size
-from truesim.files.robots.xml_edit import Element
+from truesim.files.robots.xml_parse import Element
 from truesim.physics.model.model import Model
 from truesim.physics.model.source import Finding, Source
 
@@ -24,6 +24,7 @@ FINITE = (
 )
 
 
+Asset = mujoco.MjsMesh | mujoco.MjsHField | mujoco.MjsSkin | mujoco.MjsTexture
 FUSED = "fusestatic: bodies without joints stay apart, and contact is as stiff as between bodies that are not fused"
 
 
@@ -43,16 +44,23 @@ def compile_mjcf(text: str, path: Path) -> tuple[mujoco.MjSpec, mujoco.MjModel, 
     root = parse_documents(text, path)
     _check_numbers(root)
     check_size(root, path.absolute().parent)
-    included = {str(file): document.encode() for file, document in split(text, path).items()}
+    documents = virtual_files(text, path)
     said: list[str] = []
     removed: list[Finding] = []
     with collect_warnings(said), errors_as_sentences(path):
-        spec = mujoco.MjSpec.from_file(str(path.absolute()), include=included)
+        spec = mujoco.MjSpec.from_file(next(iter(documents)), include=documents)
         if spec.compiler.fusestatic:
             spec.compiler.fusestatic = False
             removed.append(Finding("option", FUSED))
-        removed += _remove_missing_files(spec, path)
-        compiled = spec.compile()
+        _check_assets(spec, path)
+        try:
+            compiled = spec.compile()
+        except ValueError:
+            missing = list(_remove_missing_files(spec, path))
+            if not missing:
+                raise
+            removed += missing
+            compiled = spec.compile()
     notes = [Finding(path.name, f"MuJoCo says: {message}", "note") for message in dict.fromkeys(said)]
     return spec, compiled, (*removed, *notes)
 
@@ -79,34 +87,38 @@ def describe(element: Element) -> str:
     return f"{element.tag} of {describe(owner)}" if owner and owner.get("name") else f"a {element.tag}"
 
 
+def _check_assets(spec: mujoco.MjSpec, path: Path) -> None:
+    """Refuse files that are not regular, such as pipes, which would be read for ever."""
+    for _, _, file in _asset_files(spec, path):
+        if file.exists() and not file.is_file():
+            raise FileError(f"{path.name}: {str(file)!r} is not a regular file.")
+
+
 def _remove_missing_files(spec: mujoco.MjSpec, path: Path) -> Iterator[Finding]:
     """Remove meshes, height fields, skins and textures with missing files, and the geoms that use them."""
+    for kind, asset, file in list(_asset_files(spec, path)):
+        if file.exists():
+            continue
+        name = asset.name or file.stem
+        users = [geom for geom in spec.geoms if getattr(geom, f"{kind}name", None) == name]
+        for geom in users:
+            _refuse_if_inertia(spec, geom, name, file)
+            spec.delete(geom)
+        for material in spec.materials if kind == "texture" else ():
+            material.textures = ["" if texture == name else texture for texture in material.textures]
+        spec.delete(asset)
+        message = f"file {str(file)!r} is not there" + (f": {len(users)} geom(s) left out" if users else "")
+        yield Finding(f"{kind} '{name}'", message)
+
+
+def _asset_files(spec: mujoco.MjSpec, path: Path) -> Iterator[tuple[str, Asset, Path]]:
+    """Kind of each asset that has a file, the asset, and the path of its file beside the robot file."""
     kinds = (("mesh", spec.meshes, "meshdir"), ("hfield", spec.hfields, "meshdir"), ("skin", spec.skins, "meshdir"))
     for kind, assets, folder in (*kinds, ("texture", spec.textures, "texturedir")):
-        for asset in list(assets):
-            file = _file(spec, asset.file, getattr(spec.compiler, folder), path)
-            if file is not None and file.exists() and not file.is_file():
-                raise FileError(f"{path.name}: {str(file)!r} is not a regular file.")
-            if file is None or file.exists():
-                continue
-            name = asset.name or file.stem
-            users = [geom for geom in spec.geoms if getattr(geom, f"{kind}name", None) == name]
-            for geom in users:
-                _refuse_if_inertia(spec, geom, name, file)
-                spec.delete(geom)
-            for material in spec.materials if kind == "texture" else ():
-                material.textures = ["" if texture == name else texture for texture in material.textures]
-            spec.delete(asset)
-            message = f"file {str(file)!r} is not there" + (f": {len(users)} geom(s) left out" if users else "")
-            yield Finding(f"{kind} '{name}'", message)
-
-
-def _file(spec: mujoco.MjSpec, name: str, folder: str, path: Path) -> Path | None:
-    """Path of an asset's file, as MuJoCo resolves it."""
-    if not name:
-        return None
-    name = Path(name).name if spec.strippath else name
-    return path.absolute().parent / folder / name
+        for asset in assets:
+            if asset.file:
+                name = Path(asset.file).name if spec.strippath else asset.file
+                yield kind, asset, path.absolute().parent / getattr(spec.compiler, folder) / name
 
 
 def _refuse_if_inertia(spec: mujoco.MjSpec, geom: mujoco.MjsGeom, mesh: str, file: Path) -> None:

@@ -16,7 +16,8 @@ from truesim.files.robots.frames import full_inertia, matrix_of_quaternion
 from truesim.files.robots.mjcf import compile_mjcf
 from truesim.files.robots.mjcf_elements import MjcfElements, locate
 from truesim.files.robots.supported import simulated_actuators
-from truesim.files.robots.xml_edit import Editor, Element, numbers
+from truesim.files.robots.xml_edit import Editor, numbers
+from truesim.files.robots.xml_parse import Element
 from truesim.physics.model.kinds import BALL, HINGE
 from truesim.physics.model.model import Model
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import mujoco
 
 from truesim.files.robots.supported import simulated_actuators
-from truesim.files.robots.xml_edit import Element
+from truesim.files.robots.xml_parse import Element
 from truesim.physics.model.model import Model
 
 LocatedElements = Sequence[Element | None]

@@ -9,7 +9,7 @@ import struct
 from pathlib import Path
 
 from truesim.core.errors import FileError
-from truesim.files.robots.xml_edit import Element
+from truesim.files.robots.xml_parse import Element
 
 MAX_BODIES = 5000
 """Bodies that are read, replicas included; a larger number takes minutes."""

@@ -14,7 +14,7 @@ from truesim.files.robots.frames import quaternion_of_rpy, six_numbers
 from truesim.files.robots.messages import collect_warnings, errors_as_sentences
 from truesim.files.robots.urdf_geometry import Shapes
 from truesim.files.robots.urdf_tree import UrdfTree, error, inertial, read_tree, scalar, vector
-from truesim.files.robots.xml_edit import Element
+from truesim.files.robots.xml_parse import Element
 from truesim.math.spatial.inertia import unphysical
 from truesim.physics.model.model import Model
 from truesim.physics.model.source import Source

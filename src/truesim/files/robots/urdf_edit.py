@@ -12,7 +12,8 @@ import numpy as np
 from truesim.files.robots.findings import Collector
 from truesim.files.robots.frames import full_inertia, matrix_of_quaternion, rpy_of_rotation
 from truesim.files.robots.urdf_tree import UrdfTree, inertial, read_tree
-from truesim.files.robots.xml_edit import Editor, Element, number, numbers
+from truesim.files.robots.xml_edit import Editor, number, numbers
+from truesim.files.robots.xml_parse import Element
 from truesim.math.spatial.inertia import INERTIA_ENTRIES
 from truesim.physics.model.model import Model
 

@@ -11,7 +11,7 @@ import numpy as np
 from truesim.files.robots.findings import Collector
 from truesim.files.robots.frames import quaternion_of_rpy
 from truesim.files.robots.urdf_tree import read_numbers
-from truesim.files.robots.xml_edit import Element
+from truesim.files.robots.xml_parse import Element
 
 READABLE_MESH_FORMATS = (".stl", ".obj", ".msh")
 DEFAULT_COLOR = (0.7, 0.7, 0.7, 1.0)

@@ -8,7 +8,7 @@ import numpy as np
 from truesim.core.errors import FileError
 from truesim.files.robots.findings import Collector
 from truesim.files.robots.frames import rotation_of_rpy
-from truesim.files.robots.xml_edit import Element, parse
+from truesim.files.robots.xml_parse import Element, parse
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 

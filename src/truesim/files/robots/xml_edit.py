@@ -1,66 +1,23 @@
-"""XML with source positions, and edits that keep the rest of the text byte for byte."""
+"""Edits of XML that keep the rest of the text byte for byte."""
 
-import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from xml.parsers import expat
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from truesim.core.errors import FileError
+from truesim.files.robots.xml_parse import ATTRIBUTE, Element
 
-ATTRIBUTE = re.compile(rb"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
 DECLARED_ENCODING = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([\w.-]+)["']""")
 
-MAX_NESTING = 300
-"""Elements within each other; MuJoCo's own bound on a chain of bodies is lower than what a stack holds."""
 UNCHANGED_NUMBER = 1e-15
 """Difference, relative to the vector's largest entry, up to which a number stays as the user wrote it."""
 
 
-@dataclasses.dataclass(eq=False)
-class Element:
-    """XML element; positions are byte offsets in the UTF-8 text."""
-
-    tag: str
-    attributes: dict[str, str]
-    line: int
-    start: int
-    """Offset of the start tag's `<`."""
-    parent: "Element | None" = None
-    children: list["Element"] = dataclasses.field(default_factory=list)
-    tag_end: int = 0
-    """Offset after the start tag's `>`."""
-    end: int = 0
-    """Offset of the end tag's `<`; equal to `tag_end` for `<a/>`."""
-    self_closing: bool = False
-    """True if the element is written as `<a/>`."""
-    file: str = ""
-    """Name of the document."""
-
-    def get(self, name: str, default: str = "") -> str:
-        """Value of an attribute."""
-        return self.attributes.get(name, default)
-
-    def all(self, tag: str) -> list["Element"]:
-        """Children with this tag."""
-        return [child for child in self.children if child.tag == tag]
-
-    def first(self, tag: str) -> "Element | None":
-        """First child with this tag."""
-        return next((child for child in self.children if child.tag == tag), None)
-
-    def walk(self) -> Iterator["Element"]:
-        """This element and all elements below it, in the order of the text."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
-
-
 def read_text(path: Path) -> str:
-    """Text of an XML file in its declared encoding, with its line ends."""
+    """Text of an XML file in its declared encoding, with its line ends; Latin-1 if it is not in that encoding."""
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
             raise FileError(f"{str(path)!r} is not a regular file.")
@@ -69,65 +26,29 @@ def read_text(path: Path) -> str:
         raise FileError(f"There is no file {str(path)!r}.") from None
     except OSError as error:
         raise FileError(f"The file {str(path)!r} cannot be read: {error.strerror}.") from None
-    declared = DECLARED_ENCODING.match(data.removeprefix(b"\xef\xbb\xbf"))
-    encoding = declared[1].decode() if declared else "utf-8"
+    encoding = _encoding(data.removeprefix(b"\xef\xbb\xbf"))
     try:
         return data.decode(encoding)
-    except (UnicodeDecodeError, LookupError):
-        raise FileError(f"The file {str(path)!r} is not text in the encoding {encoding!r}.") from None
+    except UnicodeDecodeError:
+        if b"\0" in data:
+            raise FileError(f"The file {str(path)!r} is not text in the encoding {encoding!r}.") from None
+        return data.decode("latin-1")
 
 
 def write_text(path: Path, text: str) -> None:
     """Write text in the encoding of its XML declaration."""
-    declared = DECLARED_ENCODING.match(text.lstrip("\ufeff").encode())
-    path.write_bytes(text.encode(declared[1].decode() if declared else "utf-8", errors="xmlcharrefreplace"))
+    path.write_bytes(text.encode(_encoding(text.lstrip("\ufeff").encode()), errors="xmlcharrefreplace"))
 
 
-def parse(text: str, name: str, offset: int = 0) -> Element:
-    """Parse an XML text.
-
-    Args:
-        text: The whole document.
-        name: Name of the document, for errors.
-        offset: Number of bytes before the document, if it is a part of a longer text; added to all positions.
-    """
-    data, open_elements, roots = text.encode(), [], []  # type: bytes, list[Element], list[Element]
-    parser = expat.ParserCreate("utf-8")
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        parent = open_elements[-1] if open_elements else None
-        begin = parser.CurrentByteIndex
-        if len(open_elements) > MAX_NESTING:
-            raise FileError(
-                f"{name}, line {parser.CurrentLineNumber}: more than {MAX_NESTING} elements within each other."
-            )
-        element = Element(tag, attributes, parser.CurrentLineNumber, begin + offset, parent, file=name)
-        stop = _tag_end(data, begin)
-        element.tag_end = stop + offset
-        element.self_closing = data[stop - 2 : stop] == b"/>"
-        (parent.children if parent else roots).append(element)
-        open_elements.append(element)
-
-    def end(tag: str) -> None:
-        element = open_elements.pop()
-        element.end = element.tag_end if element.self_closing else parser.CurrentByteIndex + offset
-
-    parser.StartElementHandler, parser.EndElementHandler = start, end
+def _encoding(data: bytes) -> str:
+    """Encoding of the XML declaration; UTF-8 if there is none, or none that exists."""
+    declared = DECLARED_ENCODING.match(data)
+    name = declared[1].decode() if declared else "utf-8"
     try:
-        parser.Parse(data, True)
-    except UnicodeError as error:
-        raise FileError(f"{name} holds text that is not valid: {error}.") from None
-    except expat.ExpatError as error:
-        raise FileError(f"{name}, line {error.lineno}: broken XML ({expat.ErrorString(error.code)}).") from None
-    return roots[0]
-
-
-def _tag_end(data: bytes, start: int) -> int:
-    """Offset after the `>` of the start tag at `start`."""
-    position = start + 1 + len(re.match(rb"[^\s/>]+", data[start + 1 :])[0])  # type: ignore[index]
-    while match := ATTRIBUTE.match(data, position):
-        position = match.end()
-    return data.index(b">", position) + 1
+        b" ".decode(name)
+    except LookupError:
+        return "utf-8"
+    return name
 
 
 def number(value: ArrayLike) -> str:
