@@ -33,6 +33,7 @@ ACROBOT = f"""<robot name="acrobot"><link name="base"/>{LINK.format(name="upper"
 {LINK.format(name="lower", com=-0.5, mass=1, i=0.08)}
 {JOINT.format(name="shoulder", kind="revolute", a="base", b="upper", z=0, axis="0 1 0")}
 {JOINT.format(name="elbow", kind="revolute", a="upper", b="lower", z=-1, axis="0 1 0")}</robot>"""
+REPEATS = 10
 UP = 0.2
 """Deviation from the target that counts as upright [rad]."""
 PROBLEMS = {
@@ -87,7 +88,7 @@ def ours(task: Task, problem: dict, guesses: np.ndarray) -> dict:
     alone = plan(task, guess=None, kernels=kernels, options=options)
     plans = plan([task] * len(full), guess=list(full), kernels=kernels, options=options)
     seconds = []
-    for _ in range(3):
+    for _ in range(REPEATS):
         batch, _ = prepare(kernels, [task], [None], options, False)
         begun = time.process_time()
         while batch.active.any() and (batch.defect[0] > 1e-9 or batch.cost[0] > alone.cost * (1 + 1e-4)):

@@ -36,7 +36,8 @@ class SingleProblem:
         """Prepare the calls for the present arrays and smoothing of the batch."""
         self.batch, kernels = batch, batch.kernels
         f = kernels.functions
-        self.made_for = arrays_of(batch)
+        self._arrays = _arrays_of(batch)  # kept, so that no other array takes their identity
+        self._identity = tuple(map(id, self._arrays))
         z, u, p, rows = batch.z[0], batch.u[0], batch.p[0], batch.rows[0]
         exact, smoothed = batch.theta[0], batch.numbers(batch.smoothing)[0]
         tries = BATCH_WIDTH
@@ -57,6 +58,10 @@ class SingleProblem:
         motion, steps = (z, u, p), (self._feedback, self._gaps, np.zeros_like(p))
         bounds = np.array(batch.low), np.array(batch.high)
         self._forward = kernels.prepare("forward", (motion, steps, self._lengths, bounds, (exact, rows)), self._found)
+
+    def fits(self) -> bool:
+        """True while the batch has the arrays and the smoothing for which the calls were prepared."""
+        return tuple(map(id, _arrays_of(self.batch))) == self._identity
 
     def iterate(self) -> None:
         """One iteration, as `ProblemBatch.iterate`."""
@@ -86,7 +91,7 @@ class SingleProblem:
         """
         batch, lengths = self.batch, REAL_TIME_LENGTHS
         self._expand()
-        defect = float(np.abs(self._gaps).sum())
+        defect = self._defect()
         self._backward()
         first, change = self.policy.prediction.tolist()
         if defect > DEFECT_TOLERANCE:
@@ -128,11 +133,15 @@ class SingleProblem:
             self._expand_smoothed()
             return
         self._expand()
-        batch.defect[0] = np.abs(self._gaps).sum()
+        batch.defect[0] = self._defect()
+
+    def _defect(self) -> float:
+        """Sum of the defects."""
+        return float(np.abs(self._gaps).sum())
 
 
-def arrays_of(batch: "ProblemBatch") -> tuple[object, ...]:
-    """What the calls of a problem are prepared for; other arrays or another smoothing need other calls."""
+def _arrays_of(batch: "ProblemBatch") -> tuple[object, ...]:
+    """What calls are prepared for: the arrays of a batch and its smoothing."""
     return (
         batch.z,
         batch.u,

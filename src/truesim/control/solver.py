@@ -26,7 +26,7 @@ from truesim.control.line_search import (
 )
 from truesim.control.options import PlanOptions, PlanStatus
 from truesim.control.passes import Motion, Policy
-from truesim.control.single import SingleProblem, arrays_of
+from truesim.control.single import SingleProblem
 from truesim.control.transcription import SMOOTHING
 from truesim.core.typing import Bool, Float, Int
 from truesim.optimize.box import minimize_in_box
@@ -129,8 +129,7 @@ class ProblemBatch:
     @property
     def alone(self) -> SingleProblem:
         """The calls of a single problem, prepared anew where its arrays are others."""
-        present = arrays_of(self)
-        if self._alone is None or any(a is not b for a, b in zip(present, self._alone.made_for, strict=True)):
+        if self._alone is None or not self._alone.fits():
             self._alone = SingleProblem(self)
         return self._alone
 

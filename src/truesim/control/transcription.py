@@ -91,7 +91,7 @@ class Transcription:
         """Length of `theta`."""
         fixed = not self.design and not [path for path in self.inputs if path != SMOOTHING]
         fixed = fixed and self.simulator.constraint_contact is None  # the routines have their own
-        self._constants = jax.tree.map(np.asarray, self.simulator.constants()) if fixed else None
+        self._constants = _constants(self.simulator) if fixed else None
 
     def pack(self, task: Task) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of a task of the same structure: `theta`, and one row for each knot."""
@@ -223,6 +223,11 @@ class Transcription:
         knot = Knot(self.simulator, self.simulator.initial_state(), jnp.zeros(self.nu))
         here = {name: term for name, term in task.limits.items() if _counts(term, final)}
         return {name: len(jax.eval_shape(at_first_knot(term).quantity, knot)) for name, term in here.items()}
+
+
+def _constants(simulator: Simulator) -> Any:
+    """Constants of the simulator, by a kernel: JAX alone would compile every single operation."""
+    return native.compile(Simulator.constants, simulator)(simulator)
 
 
 def outside(value: Array, limit: Limit) -> Array:
