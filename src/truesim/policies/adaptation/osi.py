@@ -54,6 +54,9 @@ class OsiOptions:
     rate: float = 1e-3
     minibatch: int = 256
     action_noise: float = 0.05
+    change_interval: float = np.inf
+    """Mean time between changes of parameters in training episodes [s]. With changes the estimator knows motion that
+    began under other parameters, and settles faster after a jump."""
     seed: int = 0
 
 
@@ -72,7 +75,8 @@ def train_osi(
     o = options or OsiOptions()
     rng = np.random.default_rng(o.seed)
     with float32():
-        loop = OnlineLoop(policy, o.network, o.episodes, o.action_noise)
+        changing = dataclasses.replace(policy.task, change_interval=min(o.change_interval, policy.task.change_interval))
+        loop = OnlineLoop(dataclasses.replace(policy, task=changing), o.network, o.episodes, o.action_noise)
         regression = Regression(o.network, o.rate, o.minibatch)
         weights = o.network.init(rng, loop.width, policy.size)
         histories: list[np.ndarray] = []
