@@ -40,7 +40,7 @@ def write_desk_arm(folder: str | Path) -> tuple[Path, Path]:
 def record_lerobot(
     robot: str | Path, folder: str | Path, episodes: int = 3, seconds: float = 8.0, rate: float = 50.0
 ) -> Path:
-    """Record teleoperated-looking motions as a LeRobot data set (format v3, positions in degrees).
+    """Record teleoperated-looking motions as a LeRobot data set (format v3), in the units of `as_recorded`.
 
     Args:
         robot: Robot file.
@@ -60,8 +60,8 @@ def record_lerobot(
         tables.append(
             pl.DataFrame(
                 {
-                    "observation.state": np.degrees(measured).astype(np.float32).tolist(),
-                    "action": np.degrees(command).astype(np.float32).tolist(),
+                    "observation.state": as_recorded(model, measured).astype(np.float32).tolist(),
+                    "action": as_recorded(model, command).astype(np.float32).tolist(),
                     "timestamp": time,
                     "frame_index": np.arange(len(time)),
                     "episode_index": np.full(len(time), episode),
@@ -75,6 +75,14 @@ def record_lerobot(
     info = {"codebase_version": "v3.0", "fps": rate, "features": {"observation.state": feature, "action": feature}}
     (folder / "meta" / "info.json").write_text(json.dumps(info))
     return folder
+
+
+def as_recorded(model: mujoco.MjModel, positions: np.ndarray) -> np.ndarray:
+    """Positions of the joints [rad] as LeRobot records them: in degrees, the gripper in percent of its range."""
+    recorded, gripper = np.degrees(positions), model.joint("gripper").id
+    low, high = model.jnt_range[gripper]
+    recorded[:, gripper] = 100 * (positions[:, gripper] - low) / (high - low)
+    return recorded
 
 
 def record_torques(robot: str | Path, log: str | Path, seed: int, seconds: float = 20.0, rate: float = 200.0) -> Path:

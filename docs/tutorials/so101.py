@@ -48,7 +48,7 @@
 #
 # ![The studio with the fitted desk arm over the recorded one](../images/studio.png)
 #
-# 1. **Data.** The data set is in degrees, which the studio says. It guesses the mapping, as above; check the table and press *Use this mapping*. The panel at the lower
+# 1. **Data.** The data set is in degrees, which the studio says, and its gripper in percent. It guesses the mapping, as above; check the table and press *Use this mapping*. The panel at the lower
 #    left now plays the recording. Choose `qpos/elbow_flex`: the measured position follows its command, so unit and sign are right. Set *Held out* to 1.
 # 2. **Parameters.** Set *damping*, *frictionloss*, *kp* and *delay* to *one value for all*, and write `bodies/jaw.mass` into *Further*.
 # 3. **Check.** Press *Check*. The page shows what will be fitted, and the command that does the same.

@@ -59,9 +59,18 @@ def test_pages_of_tutorials_are_those_of_their_scripts(script):
     assert shown == [cell.text for cell in pages.read_cells(script) if cell.is_code]
 
 
+def words(text: str) -> list[str]:
+    """Words of an output, without its numbers."""
+    return re.findall(r"[A-Za-z_/]{2,}", text)
+
+
 def executed(name: str, folder: Path) -> tuple[dict, dict]:
     """Names that a tutorial leaves behind, and its notebook."""
     cells, names = pages.execute(pages.read_cells(pages.FOLDER / f"{name}.py"))
+    page = (pages.FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    shown = re.findall(r"```text\n(.*?)\n```", page, flags=re.DOTALL)
+    printed = [cell.output for cell in cells if cell.output.strip()]
+    assert list(map(words, printed)) == list(map(words, shown)), "run `python -m docs.tutorials.pages`"
     assert (folder / "images" / f"{name}.svg").is_file()
     return names, json.loads(json.dumps(pages.notebook(cells)))
 

@@ -21,6 +21,8 @@ MIN_SHOWN_CHANGE = 1e-9
 """Change of a position [m] or quaternion from frame to frame below which a body stays where it is."""
 GHOST_GROWTH = {"start": 0.002, "fitted": 0.003}
 """Growth of ghosts relative to the size of the scene; different, because robots that agree would flicker."""
+CELL_COLOR, SECTION_COLOR = (205, 208, 214), (165, 170, 178)
+"""Colors of the thin and the strong lines of the floor."""
 PLAIN_COLOR = (0.62, 0.64, 0.68)
 """Color of a simulated robot that is neither the fitted nor the start one."""
 
@@ -107,10 +109,7 @@ def add_replay(server: Any, replay: Replay, aspect: float = ASPECT, upper: float
     size = float(10 ** np.floor(np.log10(2 * camera.radius)))
     has_floor = any(shape.is_floor for shape in replay.shapes)
     height = 0.0 if has_floor else min(0.0, camera.lowest)  # below a robot that hangs
-    scene.add_grid(
-        "/floor", 40 * size, 40 * size, cell_size=size / 2, section_size=size, fade_distance=60 * size,
-        position=(0.0, 0.0, height),
-    )  # fmt: skip
+    add_floor(scene, size, height)
     nodes, shapes = (
         {},
         replay.shapes if len(replay.poses) == 1 else [dataclasses.replace(s, color=s.muted) for s in replay.shapes],
@@ -120,6 +119,20 @@ def add_replay(server: Any, replay: Replay, aspect: float = ASPECT, upper: float
         nodes[name] = RobotNodes.add(scene, name, shapes, replay.parents, growth)
         nodes[name].move(poses, 0)
     return nodes
+
+
+def add_floor(scene: Any, size: float, height: float = 0.0) -> None:
+    """Add or replace the grid on which robots stand, in shades that stay behind them on light and dark pages.
+
+    Args:
+        scene: `server.scene`.
+        size: Distance of the stronger lines [m].
+        height: Height of the floor [m].
+    """
+    scene.add_grid(
+        "/floor", 40 * size, 40 * size, cell_size=size / 2, section_size=size, fade_distance=40 * size,
+        cell_color=CELL_COLOR, section_color=SECTION_COLOR, cell_thickness=0.6, section_thickness=0.8, position=(0.0, 0.0, height),
+    )  # fmt: skip
 
 
 def record_page(replay: Replay, max_frames: int | None = None) -> str:

@@ -13,7 +13,9 @@ import numpy as np
 from truesim.core.errors import TruesimError
 from truesim.files.logs import Log
 from truesim.identification.diagnose.status import Status
+from truesim.identification.fit_display import tie_of
 from truesim.physics.contact.choose import CONTACT_MODELS, NONE
+from truesim.scenes.nodes import add_floor
 from truesim.scenes.replay import Replay, log_replays, robot_replay
 from truesim.scenes.viewer_library import LOOPBACK
 from truesim.studio.charts import cost_chart
@@ -56,7 +58,7 @@ class Studio:
         self._uploads = Path(tempfile.mkdtemp(prefix="truesim-studio-"))
         self._worker: threading.Thread | None = None
         self.server.scene.set_up_direction("+z")
-        self.server.scene.add_grid("/floor", 40.0, 40.0, cell_size=0.5, section_size=1.0, fade_distance=60.0)
+        add_floor(self.server.scene, 1.0)
         gui = self.server.gui
         self._panel = gui.add_panel(visible=False)
         replay, options = self._panel.add_tab("Replay"), self._panel.add_tab("Speed and robots")
@@ -93,7 +95,7 @@ class Studio:
         self._robot_path = gui.add_text("Robot file", "", hint="Path of an MJCF or URDF file on this machine")
         self._floating = gui.add_checkbox("Floating base", False, hint="A URDF robot that walks or flies")
         gui.add_button("Load robot").on_click(lambda _: self._when_idle(self.load_robot))
-        upload = gui.add_upload_button("Upload a robot file", mime_type=".xml,.urdf")
+        upload = gui.add_upload_button("Upload a robot file", mime_type=".xml,.urdf", color="gray")
         upload.on_upload(lambda _: self._when_idle(lambda: self.load_robot(self._keep(upload.value))))
         self._robot_words = gui.add_markdown("")
 
@@ -188,7 +190,7 @@ class Studio:
         elif len(costs) > 1:
             with self._solving:
                 self._costs = cost_chart(self.server, data)
-        values = list(observer.values.items())
+        values = [(tie_of(path, self.session.ties) or path, own) for path, own in observer.values.items()]
         rows = [f"| `{path}` | {start:.4g} | {now:.4g} |" for path, (start, now) in values[:SHOWN_VALUES]]
         rows += [f"| and {len(values) - SHOWN_VALUES} more | | |"] if len(values) > SHOWN_VALUES else []
         self._progress.content = "| parameter | start | now |\n|---|---|---|\n" + "\n".join(rows)
@@ -197,6 +199,8 @@ class Studio:
         assert self.observer is not None, "a fit has an observer"
         try:
             fit = self.session.run(self.out, self.observer)
+        except KeyboardInterrupt:
+            raise TruesimError("The fit was stopped before its first iteration.") from None
         finally:
             self._run.disabled, self._stop.disabled = False, True
         assert self.results is not None, "the panel of results is there"
@@ -236,8 +240,6 @@ class Studio:
                 action()
         except TruesimError as error:
             self._warn(str(error))
-        except KeyboardInterrupt:
-            self._warn("The fit was stopped before its first iteration.")
         except Exception as error:
             self._warn(f"Unexpected {type(error).__name__}: {error}")
 

@@ -20,6 +20,8 @@ CURVES = (
 BELOW = 0.08
 """Distance of the foot of the mark of time from the curves, relative to their height."""
 SECONDS_BETWEEN_MARKS = 0.1
+CHART_PADDING = (12, 24, 0, 0)
+"""Space above, right, below and left of the curves [px]; labels of the axes reach into it."""
 
 
 class SignalChart:
@@ -57,7 +59,7 @@ class SignalChart:
         self._signals = {name: np.asarray(values, float)[keep] for name, values in curves.items()}
         if tuple(self._channel.options) != tuple(rows):
             self._channel.options = tuple(rows)
-        self._now = float(self._time[0])
+        self._now = float(np.clip(self._now, self._time[0], self._time[-1]))
         self._redraw()
 
     def remove(self) -> None:
@@ -102,7 +104,12 @@ class SignalChart:
         scales = {"x": uplot.Scale(time=False, auto=True), "y": uplot.Scale(auto=True)}
         with self._container or contextlib.nullcontext():
             return self._server.gui.add_uplot(
-                self._data(), series, scales=scales, aspect=self._aspect, order=self._channel.order + 0.5
+                self._data(),
+                series,
+                scales=scales,
+                aspect=self._aspect,
+                padding=CHART_PADDING,
+                order=self._channel.order + 0.5,
             )
 
     def _redraw(self) -> None:
@@ -133,4 +140,6 @@ def cost_chart(server: Any, data: tuple[np.ndarray, np.ndarray]) -> Any:
     uplot = viewer().uplot
     scales = {"x": uplot.Scale(time=False, auto=True), "y": uplot.Scale(auto=True, distr=3)}
     series = (uplot.Series(label="iteration"), uplot.Series(label="cost, relative", stroke=CURVES[2][1], width=2))
-    return server.gui.add_uplot(data, series, scales=scales, title="Cost, relative to the first iteration", aspect=1.8)
+    return server.gui.add_uplot(
+        data, series, scales=scales, title="Cost, relative to the first iteration", aspect=1.8, padding=CHART_PADDING
+    )

@@ -40,8 +40,10 @@ class DataStage:
         )
         self.mapping = gui.add_text("Mapping", "", hint="File that renames and scales columns; empty for none")
         self._load = gui.add_button("Load logs")
-        self._guess = gui.add_button("Guess the mapping", hint="Which column is which signal, in which unit")
-        self._upload = gui.add_upload_button("Upload a log", mime_type="*/*")
+        self._guess = gui.add_button(
+            "Guess the mapping", hint="Which column is which signal, in which unit", color="gray"
+        )
+        self._upload = gui.add_upload_button("Upload a log", mime_type="*/*", color="gray")
         self.holdout = gui.add_number("Held out", 0, min=0, step=1, hint="Logs at the end that are only predicted")
         self._words = gui.add_markdown("")
         self._guessed = gui.add_folder("Guessed mapping", visible=False)
@@ -50,7 +52,7 @@ class DataStage:
             self._calibration = gui.add_text(
                 "Calibration", "", hint="LeRobot's calibration file, for positions in percent"
             )
-            self._again = gui.add_button("Guess again")
+            self._again = gui.add_button("Guess again", color="gray")
             self._text = gui.add_text("Mapping file", "", multiline=True)
             self._use = gui.add_button("Use this mapping")
 

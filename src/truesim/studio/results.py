@@ -11,6 +11,7 @@ import numpy as np
 from truesim.identification.after_fit import suggest
 from truesim.identification.diagnose.messages import explain
 from truesim.identification.fit import Fit
+from truesim.identification.fit_display import tie_of
 from truesim.report.numbers import estimate, number, unit
 from truesim.scenes.replay import Replay, fit_replays
 from truesim.studio.contact_forces import ContactForces, fit_contact_forces
@@ -86,7 +87,10 @@ class ResultPanel:
             slider.remove()
         self._folder.visible = self._more.visible = True
         with self._folder:
-            self.sliders = {e.path: self._slider(e.path, e) for e in fit.estimates if e.value.size == 1}
+            ties = fit.request.options.problem.ties
+            self.sliders = {
+                e.path: self._slider(tie_of(e.path, ties) or e.path, e) for e in fit.estimates if e.value.size == 1
+            }
         self._estimates = self._chosen_values()
 
     def forget(self) -> None:
@@ -160,12 +164,13 @@ class ResultPanel:
             self._lines.remove()
             self._lines = None
 
-    def _slider(self, path: str, estimate: Any) -> Any:
+    def _slider(self, name: str, estimate: Any) -> Any:
+        """Slider of an estimate under the name of the parameter or of its tie."""
         value, start = float(estimate.value), float(estimate.start)
         low, high = min(0.0, SLIDER_REACH * value), max(SLIDER_REACH * value, 1.2 * start, 1e-6)
         low, high, step = slider_scale(low, high)
-        label = f"{path.partition('/')[2]} [{estimate.unit}]"
-        slider = self._server.gui.add_slider(label, low, high, step, float(np.clip(value, low, high)), hint=path)
+        label = f"{name.partition('/')[2]} [{estimate.unit}]"
+        slider = self._server.gui.add_slider(label, low, high, step, float(np.clip(value, low, high)), hint=name)
         slider.on_update(lambda _: self.changed())
         return slider
 
@@ -204,7 +209,8 @@ def summary(fit: Fit, command: str) -> str:
     for e in (e for e in fit.estimates if e.value.size == 1):
         value, half = float(e.value), (float(e.high) - float(e.low)) / 2
         found = f"**{estimate(value, half / 2)}**{NO_BREAK}±{NO_BREAK}{number(half, 2)}"
-        rows.append(f"| `{breakable(e.path)}` | {number(float(e.start), 3)} | {found} | {unit(e.unit)} |")
+        name = tie_of(e.path, fit.request.options.problem.ties) or e.path
+        rows.append(f"| `{breakable(name)}` | {number(float(e.start), 3)} | {found} | {unit(e.unit)} |")
     reasons = "".join(f"- {explain(diagnostic)}\n" for diagnostic in fit.diagnostics)
     table = "| parameter | start | value ± 95 % | unit |\n|---|---|---|---|\n" + "\n".join(rows)
     return (
