@@ -131,7 +131,8 @@ def add_floor(scene: Any, size: float, height: float = 0.0) -> None:
     """
     scene.add_grid(
         "/floor", 40 * size, 40 * size, cell_size=size / 2, section_size=size, fade_distance=40 * size,
-        cell_color=CELL_COLOR, section_color=SECTION_COLOR, cell_thickness=0.6, section_thickness=0.8, position=(0.0, 0.0, height),
+        cell_color=CELL_COLOR, section_color=SECTION_COLOR, cell_thickness=0.6, section_thickness=0.8,
+        position=(0.0, 0.0, height),
     )  # fmt: skip
 
 
