@@ -12,6 +12,7 @@ from truesim.physics.blueprint import MLP, Blueprint, Rule
 from truesim.physics.contact import RigidContact
 from truesim.physics.model import paths
 from truesim.physics.simulation import Simulator, rollout
+from truesim.physics.simulation.named_values import expand, write, write_all
 
 STEPS = 8
 BLUEPRINT = Blueprint((Rule("joint.torque", ("joint.velocity",), MLP((3,)), name="drag"),))
@@ -45,6 +46,21 @@ def test_read_returns_what_replace_wrote(simulator, path, value):
     np.testing.assert_array_equal(simulator.read(path), before)
     back = changed.replace({path: before})
     jax.tree.map(np.testing.assert_array_equal, back, simulator)
+
+
+def test_writing_all_values_at_once_is_writing_one_after_the_other(simulator):
+    """Values of NumPy and of JAX, elements, negatives, gains of servos, and what is not in a group of the model."""
+    names = ("bodies/body1.com[1]", "bodies/body2.com[1]", "-bodies/body2.com[0]", "joints/a.damping", "timestep")
+    more = ("actuators/actuator0.gain", "gravity[2]", "networks/drag[2]", "bodies/body2.mass")
+    found = [target for name in (*names, *more) for target in expand(simulator, name)]
+    values = [np.float64(k + 0.5) for k in range(len(found))]
+    values[-1] = jnp.asarray(2.0)
+    expected = simulator
+    for target, value in zip(found, values, strict=True):
+        expected = write(expected, target, value)
+    several = write_all(simulator, list(zip(found, values, strict=True)))
+    jax.tree.map(np.testing.assert_array_equal, several, expected)
+    assert float(several.read("bodies/body2.com[0]")) == -float(values[2])
 
 
 def test_all_weights_of_a_network_are_one_vector(simulator):

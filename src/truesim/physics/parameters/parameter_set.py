@@ -16,7 +16,7 @@ from truesim.physics.model.model import Model
 from truesim.physics.model.targets import Target, expand, matches_pattern
 from truesim.physics.parameters.defaults import default
 from truesim.physics.parameters.parameter import Parameter
-from truesim.physics.simulation.named_values import read, write
+from truesim.physics.simulation.named_values import read, write_all
 from truesim.physics.simulation.simulator import Simulator
 
 START_MARGIN = 0.01
@@ -87,18 +87,16 @@ class ParameterSet:
 
     def write(self, simulator: Simulator, coordinates: Float[Array, " size"]) -> Simulator:
         """The simulator with the values at these coordinates: of its model, its networks and its solvers."""
-        for parameter, value in zip(self.parameters, self.values(coordinates), strict=True):
-            for target in parameter.targets:
-                simulator = write(simulator, target, value)
-        return simulator
+        values = zip(self.parameters, self.values(coordinates), strict=True)
+        return write_all(simulator, [(target, value) for parameter, value in values for target in parameter.targets])
 
     def write_values(self, simulator: Simulator, values: Float[Array, " numbers"]) -> Simulator:
         """The simulator with these values, given as one vector [SI units]."""
-        for parameter, at in zip(self.parameters, self.number_slices(), strict=True):
-            value = values[at].reshape(np.shape(parameter.start))
-            for target in parameter.targets:
-                simulator = write(simulator, target, value)
-        return simulator
+        own = (
+            (p, values[at].reshape(np.shape(p.start)))
+            for p, at in zip(self.parameters, self.number_slices(), strict=True)
+        )
+        return write_all(simulator, [(target, value) for parameter, value in own for target in parameter.targets])
 
     def erase(self, simulator: Simulator) -> Simulator:
         """The simulator with NaN in the place of every number of these parameters."""

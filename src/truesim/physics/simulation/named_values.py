@@ -12,7 +12,7 @@ In a pattern `*` stands for any text. Reads and writes are pure and take traced 
 import dataclasses
 import fnmatch
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
@@ -127,6 +127,32 @@ def write(simulator: S, target: Target, value: Any) -> S:
         learned = simulator.learned.with_weights(target.path.index or 0, value)
         return dataclasses.replace(simulator, learned=learned)  # type: ignore[type-var]
     return eqx.tree_at(lambda s: _attribute(s, target.path.field), simulator, value)
+
+
+def write_all(simulator: S, values: Sequence[tuple[Target, Any]]) -> S:
+    """The simulator with other values at several targets, as by `write` one after the other, but faster."""
+    arrays: dict[tuple[str, str], np.ndarray] = {}
+    rest = []
+    for target, value in values:
+        group, field, at = target.path.group, target.path.field, target.path.index
+        old = None if group in (None, NETWORKS, SIMULATOR) else getattr(getattr(simulator.model, group), field, None)
+        place = at if target.element is None else (at, target.element)
+        numbers = isinstance(old, np.ndarray) and not isinstance(value, jax.Array)
+        if not numbers or at is None or paths.is_servo_gain(simulator.model, target.path):
+            rest.append((target, value))
+            continue
+        own = arrays.setdefault((group, field), old.copy())
+        if np.shape(own[place]) != np.shape(value):
+            rest.append((target, value))
+            continue
+        own[place] = target.sign * value
+    if arrays:
+        model = simulator.model
+        model = eqx.tree_at(lambda m: [getattr(getattr(m, g), f) for g, f in arrays], model, list(arrays.values()))
+        simulator = dataclasses.replace(simulator, model=model)  # type: ignore[type-var]
+    for target, value in rest:
+        simulator = write(simulator, target, value)
+    return simulator
 
 
 def replace(simulator: S, values: Mapping[str, Any]) -> S:
