@@ -35,6 +35,8 @@ CHANCE = 1e-6
 """Probability with which the test finds right parameters wrong. Larger finds smaller errors."""
 CONTRADICTION_STEPS = 4000
 """Simulator steps in all tested windows together, approximately. Larger is slower and finds smaller errors."""
+KEPT_TILES = 16
+"""Tiles up to which derivatives, which are needed twice, are kept. Larger needs more memory."""
 PRIOR = 2.0
 """Standard deviation of the coordinates of a group that is freed: a factor of seven either way. Larger trusts its
 derivatives further."""
@@ -183,7 +185,7 @@ def _with_groups(solution: Solution, groups: Sequence[FixedGroup], segments: Int
     tested: TrialProblem = trial(wide, problem.solved, freed, segments)
     start = [p.transform.coordinates(p.start) for p in added]
     theta: Float[np.ndarray, " size"] = np.concatenate([solution.theta[:own], *start, solution.theta[own:]])
-    at = point(tested, theta, solution.nodes.select(segments))
+    at = point(tested, theta, solution.nodes.select(segments), KEPT_TILES)
     return Solution.at_point(
         tested,
         at,

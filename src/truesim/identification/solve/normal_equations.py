@@ -51,7 +51,7 @@ class Point:
     nodes: Nodes
     simulated: SimulatedSegment
     sensitivity: Sensitivity | None = None
-    """Derivatives of the segments, if they fit in one tile; `linearize` computes all others."""
+    """Derivatives of all segments, if they fit in few tiles; `linearize` computes all others."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,9 +76,9 @@ class Tile(NamedTuple):
     """True if the simulation stayed finite, with its derivatives by the state."""
 
 
-def point(problem: Problem, theta: Float[np.ndarray, " size"], nodes: Nodes) -> Point:
-    """Simulate all segments, with their derivatives if these fit in one tile."""
-    if len(_tiles(problem)) == 1:
+def point(problem: Problem, theta: Float[np.ndarray, " size"], nodes: Nodes, tiles: int = 1) -> Point:
+    """Simulate all segments, with their derivatives if these fit in a few tiles."""
+    if len(_tiles(problem)) <= tiles:
         return Point(theta, nodes, *problem.differentiate(theta, nodes))
     return Point(theta, nodes, problem.simulate(theta, nodes))
 
@@ -174,7 +174,8 @@ def linearize(
     """
     factor = np.where(problem.layout.valid, w / weights.noise, 0.0)
     for segments in _tiles(problem):
-        found = _differentiate(problem, at, segments) if at.sensitivity is None else at.sensitivity
+        kept = at.sensitivity
+        found = _differentiate(problem, at, segments) if kept is None else Sensitivity(*(x[segments] for x in kept))
         J, X = np.asarray(found.residual), np.asarray(found.state)
         finite = np.isfinite(X).all(axis=(1, 2)) & np.isfinite(at.simulated.residual[segments]).all(axis=(1, 2))
         if not np.all(finite):
