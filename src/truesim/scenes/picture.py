@@ -126,9 +126,9 @@ def _downsample(color: np.ndarray, opacity: np.ndarray) -> np.ndarray:
 
     def blocks(values: np.ndarray) -> np.ndarray:
         part = values[top * n : bottom * n, left * n : right * n]
-        return part.reshape(bottom - top, n, right - left, n, -1).mean(axis=(1, 3))
+        return np.add.reduce([part[i::n, j::n] for i in range(n) for j in range(n)]) / n**2
 
-    alpha = blocks(opacity)
+    alpha = blocks(opacity[..., None])
     mean = blocks(color * opacity[..., None]) / np.maximum(alpha, 1e-9)
     image[top:bottom, left:right] = np.round(255 * np.clip(np.concatenate([mean, alpha], axis=-1), 0, 1))
     return image
@@ -200,24 +200,20 @@ def _fill_boxes(
     depth: np.ndarray,
 ) -> None:
     """Fill triangles within boxes of equal width and height, in place."""
-    grid = np.meshgrid(*(np.arange(n, dtype=np.int32) for n in box))
-    x, y = (low[:, k, None].astype(np.int32) + at.ravel() for k, at in enumerate(grid))
-    centers = x.astype(np.float32) + 0.5, y.astype(np.float32) + 0.5
+    x, y = (low[:, k, None].astype(np.int32) + np.arange(n, dtype=np.int32) for k, n in enumerate(box))
     (ax, ay, az), (bx, by, bz), (cx, cy, cz) = (corners[:, k].T[..., None] for k in range(3))
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = 1 / ((bx - ax) * (cy - ay) - (cx - ax) * (by - ay))
-        right, down = centers[0] - ax, centers[1] - ay
-        v = ((cy - ay) * scale) * right - ((cx - ax) * scale) * down
-        w = ((bx - ax) * scale) * down - ((by - ay) * scale) * right
+        right, down = x.astype(np.float32) + 0.5 - ax, y.astype(np.float32) + 0.5 - ay
+        v = ((cy - ay) * scale * right)[:, None] - ((cx - ax) * scale * down)[..., None]
+        w = ((bx - ax) * scale * down)[..., None] - ((by - ay) * scale * right)[:, None]
         hit = (v >= -EDGE) & (w >= -EDGE) & (v + w <= 1 + EDGE)
-    t, k = np.nonzero(hit)
-    px, py = x[t, k], y[t, k]
-    inside = (px >= 0) & (py >= 0) & (px < shape[1]) & (py < shape[0])
-    t, k, px, py = t[inside], k[inside], px[inside], py[inside]
-    v, w = v[t, k], w[t, k]
+        hit &= ((x >= 0) & (x < shape[1]))[:, None] & ((y >= 0) & (y < shape[0]))[..., None]
+    found = np.flatnonzero(hit)
+    (t, j, i), v, w = np.unravel_index(found, hit.shape), v.ravel()[found], w.ravel()[found]
     weights = np.stack([1 - v - w, v, w], axis=1)
     z = np.einsum("nk,nk->n", weights, np.stack([az[t, 0], bz[t, 0], cz[t, 0]], axis=1))
-    at = py * shape[1] + px
+    at = y[t, j] * shape[1] + x[t, i]
     np.minimum.at(depth, at, z)
     best = z <= depth[at]
     color[at[best]] = np.einsum("nk,nkc->nc", weights[best], shades[t[best]])
