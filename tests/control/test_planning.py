@@ -150,6 +150,24 @@ def test_warm_start_converges_at_once(swing_up):
     np.testing.assert_allclose(again.cost, swing_up.cost, rtol=1e-9)
 
 
+def test_fixed_commands_stay():
+    """A command without room keeps its value, and the other one is optimal, within its bounds, beside it."""
+    bounds = np.array([[-0.8, 0.5], [0.2, 0.2]])
+    found = plan(masses().replace(bounds=bounds), options=TIGHT)
+    assert found.converged
+    np.testing.assert_array_equal(found.commands[:, 1], 0.2)
+    first, slope = found.commands[:, 0], found.gradient[:, 0]
+    inside = (first > -0.8) & (first < 0.5)
+    assert inside.any()
+    assert not inside.all()
+    np.testing.assert_allclose(slope[inside], 0.0, atol=1e-6)
+    assert (slope[first == -0.8] > 0).all()
+    assert (slope[first == 0.5] < 0).all()
+    still = plan(masses().replace(bounds=np.array([[0.1, 0.1], [0.2, 0.2]])))
+    assert still.converged
+    np.testing.assert_array_equal(still.commands, np.tile([0.1, 0.2], (30, 1)))
+
+
 def test_infeasible_guess_closes_its_defects(swing_up):
     """From states that no command reaches, the same minimum is found, and the motion obeys the physics."""
     line = np.linspace(swing_up.q[0], swing_up.q[-1], len(swing_up.q))
@@ -289,6 +307,12 @@ def test_kernels_serve_other_numbers():
     assert plan(other, kernels=kernels).cost == plan(other).cost
     with pytest.raises(TruesimError, match="same robot"):
         plan(cart_pole(steps=7), kernels=kernels)
+    narrow = cart_pole(bounds=np.array([[-5.0, 5.0]]))
+    assert np.abs(plan(narrow, kernels=kernels).commands).max() <= 5.0
+    with pytest.raises(TruesimError, match="same bounds of commands"):
+        plan([cart_pole(), narrow])
+    with pytest.raises(TruesimError, match="other fixed or bounded commands"):
+        plan(cart_pole(bounds=np.zeros((1, 2))), kernels=kernels)
 
 
 def test_costs_of_the_last_knot_are_optional():

@@ -186,6 +186,29 @@ def _resident():
         return int(file.read().split()[1]) * resource.getpagesize()
 
 
+def test_prepared_calls_follow_their_arrays():
+    """A prepared call computes from what its arrays hold at the time, into the same results."""
+    kernel = native.compile(_function, np.float64(1), {"a": np.zeros(()), "b": np.zeros(3)})
+    x = {"a": normal(0, 5), "b": normal(1, 5, 3)}
+    call = kernel.prepare(np.array(2.0), x)
+    first = call()
+    assert_close(first, kernel(np.float64(2), x))
+    x["a"][:], x["b"][2] = normal(2, 5), -1.0
+    assert call() is first
+    assert_close(first, kernel(np.float64(2), x))
+    given = native.compile(lambda x: 2 * x, np.zeros(3)).prepare(x["b"], results=np.zeros((5, 3)))
+    np.testing.assert_array_equal(given(), 2 * x["b"])
+
+
+def test_prepared_calls_refuse_what_would_be_copied():
+    """Arrays that are not contiguous, or results of another shape, would be left behind by later changes."""
+    kernel = native.compile(lambda x: 2 * x, np.zeros(3))
+    with pytest.raises(TypeError, match="argument 0 of a prepared call must be a contiguous"):
+        kernel.prepare(np.zeros((3, 5)).T)
+    with pytest.raises(ValueError, match=r"result 0 of a prepared call must be .* of shape \(5, 3\)"):
+        kernel.prepare(np.zeros((5, 3)), results=np.zeros((4, 3)))
+
+
 def test_importing_changes_no_setting():
     """Importing and using the package leaves JAX's configuration alone."""
     with jax.enable_x64(False):

@@ -151,8 +151,20 @@ class Program:
             pointers[k] = data_address(array)
         if results is None:
             results = [np.empty(batch + shape, dtype) for shape, dtype in self.outputs]
+        else:
+            self._check_results(results, batch)
         outputs = (ctypes.c_void_p * len(results))(*map(data_address, results))
         return PreparedCall(self._execute, (pointers, strides, outputs, math.prod(batch), threads), arrays, results)
+
+    def _check_results(self, results: Sequence[np.ndarray], batch: Shape) -> None:
+        """Raise an error for arrays that cannot take the results."""
+        for k, (array, (shape, dtype)) in enumerate(zip(results, self.outputs, strict=True)):
+            wanted = batch + shape
+            if array.shape != wanted or array.dtype != dtype or not array.flags.c_contiguous:
+                raise ValueError(
+                    f"result {k} of a prepared call must be a contiguous array of {dtype} and of shape {wanted}, "
+                    f"not {array.dtype} {array.shape}"
+                )
 
     def _execute(self, inputs: Any, strides: Any, outputs: Any, batch: int, threads: int) -> None:
         self.load()
