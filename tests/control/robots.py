@@ -55,3 +55,18 @@ def masses(steps: int = 30) -> Task:
     }
     start = simulator.initial_state(q=np.array([1.0, -0.5]), v=np.array([0.2, 0.3]))
     return Task(simulator, steps, costs, start=start)
+
+
+def pendulum(actuator: str) -> Task:
+    """A heavy pendulum is lifted by a weak drive within a second; the cost does not count commands."""
+    model = loads(f"""<mujoco><compiler angle="radian"/><option timestep="0.02"><flag contact="disable"/></option>
+      <worldbody><body name="rod"><joint name="hinge" axis="0 1 0" damping=".05"/>
+        <inertial pos="0 0 -.5" mass="1" diaginertia=".02 .02 .02"/></body></worldbody>
+      <actuator>{actuator}</actuator></mujoco>""")
+    costs = {
+        "posture": Cost(Posture([1.2]), 0.1),
+        "slow": Cost(JointVelocity(), 0.01),
+        "end": Cost(Posture([1.2]), 100.0, "final"),
+        "rest": Cost(JointVelocity(), 10.0, "final"),
+    }
+    return Task(Simulator.of(model), 50, costs)

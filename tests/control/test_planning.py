@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import solve_discrete_are
 
-from tests.control.robots import CART_POLE, MASSES, cart_pole, masses
+from tests.control.robots import CART_POLE, MASSES, cart_pole, masses, pendulum
 from tests.random_trees import mjcf, random_configuration, seeds, skeletons
 from truesim.control import (
     Command,
@@ -166,6 +166,22 @@ def test_fixed_commands_stay():
     still = plan(masses().replace(bounds=np.array([[0.1, 0.1], [0.2, 0.2]])))
     assert still.converged
     np.testing.assert_array_equal(still.commands, np.tile([0.1, 0.2], (30, 1)))
+
+
+def test_saturated_servos_move_as_motors_within_a_box():
+    """A servo whose force is limited reaches the optimum of a motor with that range, and never asks for more."""
+    servo = '<general name="a" joint="hinge" gainprm="300" biastype="affine" biasprm="0 -300 -20" forcelimited="true" '
+    found = plan(pendulum(servo + 'forcerange="-6 6"/>'), options=TIGHT)
+    motor = plan(pendulum('<motor name="a" joint="hinge" ctrllimited="true" ctrlrange="-6 6"/>'), options=TIGHT)
+    assert found.converged
+    assert motor.converged
+    np.testing.assert_allclose(found.cost, motor.cost, rtol=1e-7)
+    asked = 300 * (found.commands - found.q[:-1]) - 20 * found.v[:-1]
+    np.testing.assert_allclose(asked, motor.commands, atol=2e-3)
+    assert (np.abs(asked) > 5.99).sum() > 5
+    assert np.abs(asked).max() <= 6.0
+    start = plan(pendulum(servo + 'forcerange="-6 6"/>'), guess=np.full((50, 1), 3.0), options=TIGHT)
+    np.testing.assert_allclose(start.cost, motor.cost, rtol=1e-7)
 
 
 def test_infeasible_guess_closes_its_defects(swing_up):

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from truesim import native
-from truesim.control.passes import Motion, Policy, backward_pass, forward_pass, gains, simulated_cost
+from truesim.control.passes import CommandBox, Motion, Policy, backward_pass, forward_pass, gains, simulated_cost
 from truesim.control.routine_passes import RoutinePasses
+from truesim.control.servos import servo_forces
 from truesim.control.task import Task
 from truesim.control.transcription import TermValues, Transcription
 from truesim.core.precision import float64
@@ -91,6 +92,10 @@ class TaskKernels:
         kernel = self._cache.get(("advance", len(commands)), lambda: self._compile_advance(len(commands)))
         return kernel(z, commands, np.float64(timestep), theta)
 
+    def bounds(self, *args: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds of commands: state, designed numbers, `theta`, and bounds that do not depend on the state."""
+        return self._kernel("bounds")(*args)
+
     def change(self, *args: Any) -> np.ndarray:
         """Small changes from one state to another."""
         return self._kernel("change")(*args)
@@ -120,11 +125,10 @@ class TaskKernels:
         zs, us, rows = np.zeros((T + 1, f.nz)), np.zeros((T, f.nu)), np.zeros((T + 1, len(row)))
         n, one = f.nx + f.np, np.float64(1)
         gaps, moving = np.zeros((T, f.nx)), np.array(self.moving, int)
-        box = (u, u) if self.bounded else None
+        box = CommandBox(u, u) if self.bounded else None
 
         def backward(expansions: tuple, end: tuple, u: Array, bounds: tuple, damping: Array) -> Policy:
-            room = (bounds[0] - u, bounds[1] - u) if box else None
-            return backward_pass(f, expansions, end, room, moving, damping)
+            return backward_pass(f, expansions, end, u, bounds if box else None, moving, damping)
 
         def forward(motion: tuple, policy: tuple, length: Array, bounds: tuple, numbers: tuple) -> Motion:
             return forward_pass(f, motion, policy, length, bounds, numbers)
@@ -137,7 +141,7 @@ class TaskKernels:
         policy = np.zeros((T, f.nu, n + 1)), gaps, p
         examples: dict[str, tuple[Any, ...]] = {
             "expand": (f.expand, z, u, z, p, theta, row),
-            "backward": (backward, expanded, (z, p, theta, row), us, (us, us), one),
+            "backward": (backward, expanded, (zs, p, theta, row), us, (us, us), one),
             "forward": (forward, (zs, us, p), policy, one, (u, u), (theta, rows)),
             "running values": (lambda *args: f.terms(*args, final=False), z, u, p, theta, row),
             "final values": (lambda *args: f.terms(*args, final=True), z, u, p, theta, row),
@@ -146,6 +150,7 @@ class TaskKernels:
             "end expansion": (f.expand_end, z, p, theta, row),
             "gains": (lambda *args: gains(*args, moving), np.eye(f.nu), u, np.zeros((f.nu, n)), box),
             "follow": (follow, z, np.zeros(f.nx), z, u, np.zeros((f.nu, n + 1)), one, (u, u)),
+            "bounds": (f.bounds, z, p, theta, u, u),
             "change": (f.change, z, z),
             "moved": (f.moved, z, np.zeros(f.nx)),
         }
@@ -156,5 +161,6 @@ class TaskKernels:
 def bound_structure(task: Task) -> tuple[tuple[int, ...], bool]:
     """Commands that their bounds leave free to move, and whether any of these has a bound."""
     low, high = task.command_bounds()
-    moving = np.flatnonzero(low < high)
-    return tuple(moving.tolist()), bool(np.isfinite([low[moving], high[moving]]).any())
+    moving, forces = np.flatnonzero(low < high), servo_forces(task.simulator)
+    bounded = bool(np.isfinite([low[moving], high[moving]]).any())
+    return tuple(moving.tolist()), bounded or forces is not None

@@ -46,11 +46,21 @@ class RiccatiCarry(NamedTuple):
     change: Array
 
 
+class CommandBox(NamedTuple):
+    """Bounds of the changes of the commands of a knot."""
+
+    low: Float[Array, " nu"]
+    high: Float[Array, " nu"]
+    slopes: tuple[Float[Array, "nu n"], Float[Array, "nu n"]] | None = None
+    """Derivatives of the bounds by the state and the designed numbers; None if they are constant."""
+
+
 def backward_pass(
     functions: Transcription,
     expansions: tuple[Float[Array, "steps size"], Float[Array, "steps nx"]],
     end: tuple[Array, Array, Array, Array],
-    room: tuple[Array, Array] | None,
+    u: Float[Array, "steps nu"],
+    limits: tuple[Array, Array] | None,
     moving: Int[np.ndarray, " n"],
     damping: Float[Array, ""],
 ) -> Policy:
@@ -61,20 +71,29 @@ def backward_pass(
     Args:
         functions: Functions of the task.
         expansions: Expansion and defect of every knot.
-        end: State, designed numbers, `theta` and row of the last knot.
-        room: Distance of every command from its lower and its upper bound; None without bounds.
+        end: States of all knots, designed numbers, `theta` and row of the last knot.
+        u: Commands.
+        limits: Bounds of every command that do not depend on the state; None without bounds.
         moving: Commands that change; bounds fix all others.
         damping: Weight of the change of the next state: larger gives shorter steps.
     """
-    nx = functions.nx
+    nx, (states, p, theta, row) = functions.nx, end
+
+    def box_at(z: Array, u: Array, bounds: tuple[Array, Array] | None) -> CommandBox | None:
+        if bounds is None:
+            return None
+        low, high = functions.bounds(z, p, theta, *bounds)
+        slopes = None if functions.servo_forces is None else functions.bound_slopes(z, p, theta, *bounds)
+        return CommandBox(low - u, high - u, slopes)
 
     def step(carry: RiccatiCarry, knot: tuple) -> tuple[RiccatiCarry, tuple]:
-        vector, gap, bounds = knot
-        return riccati_step(functions.unpack(vector), gap, carry, damping, lambda *Q: gains(*Q, bounds, moving))
+        vector, gap, *here = knot
+        box = box_at(*here)
+        return riccati_step(functions.unpack(vector), gap, carry, damping, lambda *Q: gains(*Q, box, moving))
 
-    carry, (feedback, gradient) = jax.lax.scan(
-        step, first_carry(*functions.expand_end(*end)), (*expansions, room), reverse=True
-    )
+    last = first_carry(*functions.expand_end(states[-1], p, theta, row))
+    knots = *expansions, states[:-1], u, limits
+    carry, (feedback, gradient) = jax.lax.scan(step, last, knots, reverse=True)
     design = jnp.concatenate([carry.closed[nx:, None], carry.Vx[nx:, None], carry.Vxx[nx:, nx:]], axis=1)
     return Policy(feedback, gradient, jnp.stack([carry.first, carry.change]), design)
 
@@ -137,20 +156,24 @@ def _pull(A: Float[Array, "nx n"], V: Float[Array, " n *columns"]) -> Float[Arra
 
 
 def gains(
-    H: Array, Qu: Array, Qux: Array, room: tuple[Array, Array] | None, moving: Int[np.ndarray, " n"]
+    H: Array, Qu: Array, Qux: Array, box: CommandBox | None, moving: Int[np.ndarray, " n"]
 ) -> tuple[Array, Array]:
-    """Feedforward and feedback of one knot; commands at a bound have no feedback, and only those in `moving` change."""
+    """Feedforward and feedback of one knot; commands at a bound follow it, and only those in `moving` change."""
     if not len(moving):
         return jnp.zeros_like(Qu), jnp.zeros_like(Qux)
     if len(moving) < len(Qu):
-        some = None if room is None else (room[0][moving], room[1][moving])
+        some = jax.tree.map(lambda x: x[moving], box)
         k, K = gains(H[np.ix_(moving, moving)], Qu[moving], Qux[moving], some, np.arange(len(moving)))
         return jnp.zeros_like(Qu).at[moving].set(k), jnp.zeros_like(Qux).at[moving].set(K)
-    if room is None:
+    if box is None:
         factors = dense.factor(H)
         return -dense.substitute(factors, Qu), -dense.substitute(factors, Qux)
-    k, free = minimize_in_box(H, Qu, *room)
-    return k, -dense.solve(held(H, free), jnp.where(free[:, None], Qux, 0.0))
+    k, free = minimize_in_box(H, Qu, box.low, box.high)
+    if box.slopes is None:
+        return k, -dense.solve(held(H, free), jnp.where(free[:, None], Qux, 0.0))
+    at_bound = jnp.where((k <= box.low)[:, None], *box.slopes)
+    following = jnp.where(free[:, None], 0.0, at_bound)
+    return k, following - dense.solve(held(H, free), jnp.where(free[:, None], Qux + H @ following, 0.0))
 
 
 class Motion(NamedTuple):
@@ -191,7 +214,8 @@ def forward_pass(
     def step(carry: tuple[Array, Array], knot: tuple) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         here, cost = carry
         z, u, gains, gap, row = knot
-        command = jnp.clip(u + gains @ jnp.concatenate([length[None], functions.change(here, z), dp]), *bounds)
+        wanted = u + gains @ jnp.concatenate([length[None], functions.change(here, z), dp])
+        command = jnp.clip(wanted, *functions.bounds(here, p, theta, *bounds))
         r = functions.terms(here, command, p, theta, row, final=False).residuals
         after = functions.moved(functions.step(here, command, p, theta), (length - 1) * gap)
         return (after, cost + 0.5 * (r @ r)), (here, command)

@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 from truesim.control.compiled import TaskKernels, bound_structure
 from truesim.control.options import PlanOptions
 from truesim.control.planned_motion import Plan
+from truesim.control.servos import servos
 from truesim.control.solver import ProblemBatch
 from truesim.control.stages import LimitStages, solve_stages
 from truesim.control.task import Task
@@ -139,11 +140,16 @@ def _guess(
         raise TruesimError(f"The guess has commands of shape {u.shape}; the task needs ({f.steps}, {f.nu}).")
     own = np.array([float(task.simulator.read(path)) for path in f.design])
     p = np.clip(np.where(np.isfinite(p), p, own), *np.array(list(task.design.values()), float).reshape(-1, 2).T)
+    z = np.asarray(ravel_pytree(_full(f, task.initial_state(), u[0]))[0])
+    if f.servo_forces is not None:
+        at_start = kernels.bounds(z, p, f.pack(task)[0], low, high)
+        if guess is None:  # servos exert no force
+            u = u + np.where(servos(f.servo_forces), (at_start[0] + at_start[1]) / 2, 0.0)
+        low, high = at_start
     if k:
         width = np.where(np.isfinite(high - low), (high - low) / 2, 1.0)
         u = u + options.randomness * width * _smooth_noise(rng, u.shape)
-    z = np.tile(np.asarray(ravel_pytree(_full(f, task.initial_state(), u[0]))[0]), (f.steps + 1, 1))
-    return z, np.clip(u, low, high), p
+    return np.tile(z, (f.steps + 1, 1)), np.clip(u, *task.command_bounds()), p
 
 
 def _smooth_noise(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from truesim.control.passes import Motion, Policy, first_carry, riccati_step
+from truesim.control.passes import CommandBox, Motion, Policy, first_carry, riccati_step
 from truesim.control.transcription import Transcription
 from truesim.core.errors import TruesimError
 from truesim.core.typing import Array, Float
@@ -109,10 +109,10 @@ class RoutinePasses:
     ) -> Policy:
         f, gains = self.functions, self._kernel("gains")
         vectors, gaps = expansions
-        carry = first_carry(*self._kernel("end expansion")(*end))
+        carry = first_carry(*self._kernel("end expansion")(end[0][-1], *end[1:]))
         feedback, gradient = np.empty((f.steps, f.nu, f.nx + 1)), np.empty((f.steps, f.nu))
         for k in reversed(range(f.steps)):
-            knot = (room[0][k], room[1][k]) if self._bounded else None
+            knot = CommandBox(room[0][k], room[1][k]) if self._bounded else None
             carry, (feedback[k], gradient[k]) = riccati_step(
                 f.unpack(vectors[k]), gaps[k], carry, damping, lambda *args, knot=knot: gains(*args, knot)
             )

@@ -51,7 +51,7 @@ class SingleProblem:
         scratch = batch.expansion[0], np.zeros_like(self._gaps)
         self._expand = kernels.prepare("expand", (*knots, exact, rows[:-1]), (batch.expansion[0], self._gaps))
         self._expand_smoothed = kernels.prepare("expand", (*knots, smoothed, rows[:-1]), scratch)
-        end = z[-1], p, smoothed, rows[-1]
+        end = z, p, smoothed, rows[-1]
         damping = batch.damping.reshape(())
         expansions = batch.expansion[0], self._gaps
         self._backward = kernels.prepare("backward", (expansions, end, u, limits, damping), self.policy)

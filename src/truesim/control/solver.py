@@ -84,8 +84,13 @@ class ProblemBatch:
         """Evaluate all motions, after numbers or motions have changed, and continue some problems."""
         self.active, self.status[which] = which.copy(), PlanStatus.OUT_OF_ITERATIONS
         np.minimum(self.damping, self.options.damping, out=self.damping)
-        self._expand(np.arange(self.count), None)
-        self.cost = np.asarray(self._forward(np.arange(self.count), self._no_step(self.gaps), np.zeros(1)).cost)[:, 0]
+        every = np.arange(self.count)
+        self._expand(every, None)
+        found = self._forward(every, self._no_step(self.gaps), np.zeros(1))
+        self.cost = np.array(found.cost)[:, 0]
+        if self.kernels.functions.servo_forces is not None:  # commands beyond the forces of servos change nothing
+            self.u[:] = found.u[:, 0]
+            self._expand(every, None)
         if self.smoothing is not None:
             self._expand(np.arange(self.count), self.smoothing)
 
@@ -167,7 +172,7 @@ class ProblemBatch:
         """Policies of some problems, around their motions."""
         expansions = self._of(self.expansion, which), self._of(self.gaps, which)
         z, rows = self._of(self.z, which), self._of(self.rows, which)
-        end = z[:, -1], self._of(self.p, which), self._of(self.numbers(self.smoothing), which), rows[:, -1]
+        end = z, self._of(self.p, which), self._of(self.numbers(self.smoothing), which), rows[:, -1]
         u, damping = self._of(self.u, which), self._of(self.damping, which)
         if len(which) > 1:
             return self.kernels.backward(expansions, end, u, self._limits, damping)

@@ -17,6 +17,7 @@ from jax.flatten_util import ravel_pytree
 
 from truesim import native
 from truesim.control.quantities import Knot
+from truesim.control.servos import servo_bounds, servo_forces
 from truesim.control.task import Cost, Limit, Task, at_first_knot, is_time_varying
 from truesim.core.errors import TruesimError
 from truesim.core.typing import Array, Float
@@ -69,6 +70,8 @@ class Transcription:
             if path in self.design:
                 raise TruesimError(f"{path} is designed with the motion; it cannot be an input as well.")
         model = self.simulator.model
+        self.servo_forces = servo_forces(self.simulator)
+        """Range of the force of each servo; None if their bounds do not move with the state."""
         state = self.simulator.initial_state()
         flat, state_of = ravel_pytree(state)
         self.state_of: Callable[[Array], State] = lambda z: state_of(jnp.asarray(z))
@@ -141,6 +144,24 @@ class Transcription:
             return dx
         past = new.history.values[1:] - old.history.values[1:]
         return jnp.concatenate([dx, past.ravel()])
+
+    def bounds(self, z: Array, p: Array, theta: Array, low: Array, high: Array) -> tuple[Array, Array]:
+        """Bounds of the commands at a state, within given ones."""
+        if self.servo_forces is None:
+            return low, high
+        state, model = self.state_of(z), self.simulator_at(p, theta).model
+        return servo_bounds(model, self.servo_forces, state.q, state.v, low, high)
+
+    def bound_slopes(
+        self, z: Array, p: Array, theta: Array, low: Array, high: Array
+    ) -> tuple[Float[Array, "nu n"], Float[Array, "nu n"]]:
+        """Derivatives of `bounds` by changes of the state and of the designed numbers."""
+
+        def changed(d: Array) -> Array:
+            return jnp.concatenate(self.bounds(self.moved(z, d[: self.nx]), p + d[self.nx :], theta, low, high))
+
+        J = _jacobian(changed, self.nx + self.np)
+        return J[: self.nu], J[self.nu :]
 
     def terms(self, z: Array, u: Array, p: Array, theta: Array, row: Array, *, final: bool) -> TermValues:
         """Costs and limits at a knot; `row` holds its time-varying numbers, multipliers and their stiffness."""
