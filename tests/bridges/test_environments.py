@@ -69,6 +69,7 @@ def test_any_mjcf_is_an_environment(tmp_path):
         observation, reward, terminated, truncated, _ = env.step(np.ones(1))
     assert truncated
     assert not terminated
+    assert abs(observation[0] - position) > 0.9  # the last observation is of this episode, not of the next one
     assert 0.0 <= reward <= task.period
     again, _ = env.reset(seed=0)
     assert again[0] == position
@@ -82,6 +83,10 @@ def test_a_batch_reports_ended_episodes_and_takes_parameters():
     ended = [info for info in infos if info]
     assert ended, "the pole falls under a constant force"
     assert ended[0]["episode"]["l"].max() > 5
+    for info in ended:
+        for last, has_ended in zip(info["final_obs"], info["_final_obs"], strict=True):
+            assert (last is None) == (not has_ended)
+            assert last is None or abs(last[1]) > 0.4  # where the pole fell
     observations = []
     for mass in (0.05, 5.0):
         env.reset(seed=1, options={"parameters": {"bodies/pole.mass": mass}})

@@ -80,6 +80,8 @@ def test_the_runner_names_what_it_does_not_know(trained):
         policy.observe({"position": 0.0, "velocity": [0.0, 0.0]})
     with pytest.raises(ValueError, match=r"velocity has shape \(3,\)"):
         policy.observe({**values, "velocity": [0.0, 0.0, 0.0]})
+    with pytest.raises(ValueError, match=r"angle is \[nan\]; all of its numbers must be finite"):
+        policy.observe({**values, "angle": np.nan})
 
 
 def test_another_rate_and_other_observations_are_refused(trained, task):

@@ -62,7 +62,7 @@ def _checked_parameters(task: PolicyTask, values: Mapping[str, Any]) -> dict[str
 
 
 class TaskVectorEnv(gymnasium.vector.VectorEnv):
-    """A batch of episodes of a task; an episode that ends begins again in the same step."""
+    """A batch of episodes of a task; one that ends begins again in the same step, and `final_obs` has its end."""
 
     metadata = {"autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP, "render_modes": []}  # noqa: RUF012
 
@@ -118,13 +118,19 @@ class TaskVectorEnv(gymnasium.vector.VectorEnv):
         values = (outcome.observation, outcome.reward, outcome.terminated, outcome.truncated)
         observation, reward, terminated, truncated = (np.asarray(x) for x in values)
         ended = terminated | truncated
-        info = {"episode": {"r": np.asarray(outcome.total), "l": np.asarray(outcome.length)}, "_episode": ended}
-        return observation, reward, terminated, truncated, info if ended.any() else {}
+        if not ended.any():
+            return observation, reward, terminated, truncated, {}
+        last = np.full(self.num_envs, None, object)
+        for k in np.flatnonzero(ended):
+            last[k] = np.asarray(outcome.last)[k]
+        episode = {"r": np.asarray(outcome.total), "l": np.asarray(outcome.length)}
+        info = {"episode": episode, "_episode": ended, "final_obs": last, "_final_obs": ended}
+        return observation, reward, terminated, truncated, info
 
 
 def _environment(task: PolicyTask, count: int, threads: int) -> Environment:
     with float32():
-        return Environment(task, count, physics=physics_of(task, count, threads), threads=threads)
+        return Environment(task, count, physics=physics_of(task, count, threads), threads=threads, shows_last=True)
 
 
 class TaskEnv(gymnasium.Env):
@@ -147,6 +153,7 @@ class TaskEnv(gymnasium.Env):
         return observation[0], info
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """One control step; after the end, observations are of the next episode."""
-        observation, reward, terminated, truncated, _ = self._batch.step(np.asarray(action, np.float32)[None])
+        """One control step."""
+        observation, reward, terminated, truncated, info = self._batch.step(np.asarray(action, np.float32)[None])
+        observation = info.get("final_obs", observation)
         return observation[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), {}

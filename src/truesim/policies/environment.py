@@ -9,6 +9,7 @@ Physics is one of
 """
 
 import dataclasses
+from functools import partial
 from typing import Any, Protocol
 
 import jax
@@ -49,6 +50,7 @@ class Environment:
         backend: str = "native",
         physics: BatchPhysics | None = None,
         threads: int = 1,
+        shows_last: bool = False,
     ):
         """Compile the control step.
 
@@ -58,6 +60,7 @@ class Environment:
             backend: `native` kernels, or `xla`.
             physics: Physics instead of the task's simulator.
             threads: Threads over which native kernels split the batch.
+            shows_last: True if outcomes also have the last observation of an episode that ends.
         """
         if backend not in ENVIRONMENT_BACKENDS:
             raise unknown_name("backend", backend, ENVIRONMENT_BACKENDS)
@@ -71,11 +74,13 @@ class Environment:
             self._begin = _compiled(lambda key: _first(task, key), (key,), backend, threads)
             self._begin_fixed = jax.jit(jax.vmap(lambda key, fixed: _first(task, key, fixed), in_axes=(0, None)))
             if physics is None:
-                self._step = _compiled(lambda e, a: _whole_step(task, e, a), (episode, action), backend, threads)
+                step = partial(_whole_step, task, shows_last=shows_last)
+                self._step = _compiled(step, (episode, action), backend, threads)
                 return
             controls, state = jax.eval_shape(lambda e, a: _controls_and_state(task, e, a), episode, action)
             self._control = _compiled(lambda e, a: control(task, e, a), (episode, action), backend, threads)
-            self._conclude = _compiled(lambda e, s: conclude(task, e, s), (episode, state), backend, threads)
+            end = partial(conclude, task, shows_last=shows_last)
+            self._conclude = _compiled(end, (episode, state), backend, threads)
             assert controls.shape[0] == task.substeps
 
     @property
@@ -158,9 +163,9 @@ def _first(task: PolicyTask, key: Array, fixed: dict[str, Array] | None = None) 
     return episode, StepOutcome(noisy, clean, zero, never, never, zero, episode.step)
 
 
-def _whole_step(task: PolicyTask, episode: Episode, action: Array) -> tuple[Episode, StepOutcome]:
+def _whole_step(task: PolicyTask, episode: Episode, action: Array, *, shows_last: bool) -> tuple[Episode, StepOutcome]:
     episode, controls = control(task, episode, action)
-    return conclude(task, episode, advance(task, episode, controls))
+    return conclude(task, episode, advance(task, episode, controls), shows_last=shows_last)
 
 
 def _controls_and_state(task: PolicyTask, episode: Episode, action: Array) -> tuple[Array, State]:

@@ -74,6 +74,8 @@ class StepOutcome(eqx.Module):
     """Return of the episode, this step included."""
     length: Int[Array, ""]
     """Control steps of the episode, this one included."""
+    last: Float[Array, " no"] | None = None
+    """Observation at the end of the control step, also where the episode has ended there; None if not asked for."""
 
 
 def begin(task: PolicyTask, key: Array, counter: Array | int = 0, fixed: dict[str, Array] | None = None) -> Episode:
@@ -196,8 +198,17 @@ def advance(task: PolicyTask, episode: Episode, controls: Float[Array, "substeps
     return jax.lax.scan(step, episode.state, controls)[0]
 
 
-def conclude(task: PolicyTask, episode: Episode, state: State) -> tuple[Episode, StepOutcome]:
-    """End a control step: reward, termination, automatic reset, new command and observation."""
+def conclude(
+    task: PolicyTask, episode: Episode, state: State, *, shows_last: bool = False
+) -> tuple[Episode, StepOutcome]:
+    """End a control step: reward, termination, automatic reset, new command and observation.
+
+    Args:
+        task: The task.
+        episode: The episode.
+        state: After the control period.
+        shows_last: True for the outcome's `last`.
+    """
     finite = has_converged(task, episode.state, state)
     state = jax.tree.map(lambda new, old: jnp.where(finite, new, old), state, episode.state)
     episode = dataclasses.replace(episode, state=state, step=episode.step + 1, counter=episode.counter + jnp.uint32(1))
@@ -219,7 +230,8 @@ def conclude(task: PolicyTask, episode: Episode, state: State) -> tuple[Episode,
     noisy, clean = observe(task, following)
     if task.loses_values:
         following = dataclasses.replace(following, held=noisy)
-    return following, StepOutcome(noisy, clean, reward, terminated, truncated, total, episode.step)
+    last = observe(task, episode)[0] if shows_last else None
+    return following, StepOutcome(noisy, clean, reward, terminated, truncated, total, episode.step, last)
 
 
 def has_converged(task: PolicyTask, before: State, after: State) -> Bool[Array, ""]:

@@ -14,6 +14,7 @@ from truesim.core.errors import FileError, TruesimError
 from truesim.core.missing import missing_file
 from truesim.core.persistence.atomic import write_arrays, write_atomically, write_json
 from truesim.core.precision import float32
+from truesim.physics.model.actuators import Actuators
 from truesim.policies import runner
 from truesim.policies.actors import PolicyNetwork
 from truesim.policies.draws import make_keys
@@ -117,6 +118,7 @@ def describe(
             "actuators": list(model.actuators.names),
             "offset": offset,
             "matrix": matrix,
+            "forces": _forces(model.actuators),
         },
         "joints": list(model.joints.names),
         "network": {
@@ -129,6 +131,13 @@ def describe(
         "training": dict(training),
         "versions": {name: importlib.metadata.version(name) for name in ("jax", "numpy", "mujoco")},
     }
+
+
+def _forces(actuators: Actuators) -> list[dict[str, Any]]:
+    """Force of each actuator [N m, N]: `gain * control + bias[0] + bias[1] * position + bias[2] * velocity`."""
+    fields = (actuators.gain, actuators.bias, actuators.force_range)
+    rows = zip(*(np.asarray(x, float).tolist() for x in fields), actuators.force_limited, strict=True)
+    return [{"gain": gain, "bias": bias, "range": ends if limited else None} for gain, bias, ends, limited in rows]
 
 
 def _described_observations(task: PolicyTask) -> list[dict[str, Any]]:

@@ -98,6 +98,8 @@ class PolicyRunner:
             value = np.atleast_1d(np.asarray(values[term["name"]], np.float32))
             if value.shape != (term["size"],):
                 raise ValueError(f"{term['name']} has shape {value.shape}; the policy takes ({term['size']},).")
+            if not np.all(np.isfinite(value)):
+                raise ValueError(f"{term['name']} is {value.tolist()}; all of its numbers must be finite.")
             parts.append(np.float32(term["scale"]) * value)
         return np.concatenate(parts)
 

@@ -24,7 +24,7 @@ from truesim.policies.policy import POLICY_FILE, TrainedPolicy, describe, load_p
 from truesim.policies.task import PolicyTask
 
 CHECKPOINT_FILE, LOG_FILE = "checkpoint.npz", "progress.csv"
-REHEARSAL = 0.5
+REHEARSAL = 2 / 3
 """Part of a training in cheaper physics; larger takes less time, and leaves less for the contact that is asked for."""
 SECONDS_BETWEEN_CHECKPOINTS = 20.0
 """Time between checkpoints [s]; larger loses more when the process is killed."""

@@ -64,8 +64,8 @@ TASKS = {
     "point-navigation": TaskEntry(point_navigation, _FOLLOWING, 500_000),
     "point-corners": TaskEntry(point_corners, _FOLLOWING, 500_000),
     "point-rotation": TaskEntry(point_rotation, _FOLLOWING, 500_000),
-    "quadruped-joystick": TaskEntry(quadruped_joystick, _WALKING, 3_000_000, 10_000_000),
-    "go2-joystick": TaskEntry(go2_joystick, _WALKING, 3_000_000, 10_000_000, has_robot=False),
+    "quadruped-joystick": TaskEntry(quadruped_joystick, _WALKING, 4_500_000, 10_500_000),
+    "go2-joystick": TaskEntry(go2_joystick, _WALKING, 4_500_000, 10_500_000, has_robot=False),
 }
 
 
