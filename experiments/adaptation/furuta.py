@@ -38,8 +38,9 @@ from truesim.policies.tasks.furuta import ARM_RANGE
 NAME = "B4b SimOpt, swing-up of a Furuta pendulum"
 FACTORS = {"bodies/arm.mass": 1.15, "bodies/pendulum.mass": 1.15, "actuators/motor.gain": 0.85}
 """Real values relative to the robot file."""
-PRIOR = {"bodies/arm.mass": 0.7, "bodies/pendulum.mass": 1.3, "actuators/motor.gain": 1.3}
-"""Means of the prior relative to the real values."""
+PRIOR = {"bodies/arm.mass": 1.3, "bodies/pendulum.mass": 0.7, "actuators/motor.gain": 1.3}
+"""Means of the prior relative to the real values: a motor that is too strong for a pendulum that is too light. Errors
+of pendulum and motor in the same direction cancel in their ratio, and leave no gap to close."""
 PRIOR_STD, FLOOR, LEAST_STD = 0.1, 0.015, 0.01
 """Standard deviation of the prior, the smallest one, and what it has to exceed, relative to the means."""
 ITERATIONS, ROLLOUTS = 5, 3

@@ -46,7 +46,8 @@ Methods = Annotated[
     typer.Option(
         "--methods",
         help="Methods of adaptation to compare on the robot, with commas between: latent-awr, latent-cma-es, "
-        "latent-bayesian, so-cma, pup-bayesian, up-osi, rma, or the controls latent-random and so-random.",
+        "latent-bayesian, latent-hill-climbing, so-cma, pup-bayesian, up-osi, rma, or the controls latent-random and "
+        "so-random.",
         metavar="NAMES",
     ),
 ]

@@ -52,6 +52,7 @@ ADAPTATION_METHODS = {
     "latent-awr": AdaptationMethod("latent", "awr"),
     "latent-cma-es": AdaptationMethod("latent", "cma-es"),
     "latent-bayesian": AdaptationMethod("latent", "bayesian"),
+    "latent-hill-climbing": AdaptationMethod("latent", "hill-climbing"),
     "latent-random": AdaptationMethod("latent", "random"),
     "so-cma": AdaptationMethod("universal", "cma-es"),
     "so-random": AdaptationMethod("universal", "random"),
@@ -59,8 +60,9 @@ ADAPTATION_METHODS = {
     "up-osi": AdaptationMethod("universal", None),
     "rma": AdaptationMethod("projected", None),
 }
-"""Methods by name: latent search (Peng et al. 2020), strategy optimization (Yu et al. 2019), projected universal
-policies (Yu et al. 2019), UP-OSI (Yu et al. 2017), RMA (Kumar et al. 2021), and random search as the control."""
+"""Methods by name: latent search (Peng et al. 2020), by batch hill climbing as well (Song et al. 2020), strategy
+optimization (Yu et al. 2019), projected universal policies (Yu et al. 2019), UP-OSI (Yu et al. 2017), RMA (Kumar et
+al. 2021), and random search as the control."""
 
 
 @dataclasses.dataclass(frozen=True)

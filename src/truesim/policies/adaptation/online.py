@@ -6,6 +6,7 @@
 """
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -193,15 +194,15 @@ class OnlineLoop:
 class Regression:
     """Least squares of an estimator's output by Adam, in minibatches; `fit` continues where the last one ended."""
 
-    def __init__(self, network: HistoryNetwork, rate: float, minibatch: int):
+    def __init__(self, network: HistoryNetwork, rate: float | Callable[[Array], Array], minibatch: int):
         """Prepare.
 
         Args:
             network: The estimator.
-            rate: Step size of Adam.
+            rate: Step size of Adam, or a schedule of optax.
             minibatch: Samples of each step.
         """
-        self._network, self._rate, self._minibatch = network, rate, minibatch
+        self._network, self._minibatch = network, minibatch
         self._adam = libraries.optax.adam(rate)
         self._epoch = jax.jit(self._pass)
 

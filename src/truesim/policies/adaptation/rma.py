@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from truesim.core import libraries
 from truesim.core.errors import TruesimError
 from truesim.core.precision import float32
 from truesim.core.typing import Array, Float
@@ -69,10 +70,14 @@ class RmaNetwork:
 def convolve(
     x: Float[Array, "batch length inputs"], kernel: Float[Array, "width inputs outputs"], stride: int
 ) -> Float[Array, "batch shorter outputs"]:
-    """Convolution over time without padding, as one matrix product of all windows (fast in both modes on a CPU)."""
+    """Convolution over time without padding, as one matrix product of all windows (fast in both modes on a CPU).
+
+    The last window ends with the newest step; steps that fill no window are left out at the old end. Left out at the
+    new end, as usual, they would delay every estimate.
+    """
     width, inputs, outputs = kernel.shape
-    count = (x.shape[1] - width) // stride + 1
-    windows = [x[:, k : k + stride * (count - 1) + 1 : stride] for k in range(width)]
+    count, left = divmod(x.shape[1] - width, stride)
+    windows = [x[:, left + k : left + k + stride * count + 1 : stride] for k in range(width)]
     return jnp.concatenate(windows, axis=-1) @ kernel.reshape(width * inputs, outputs)
 
 
@@ -86,7 +91,12 @@ class RmaOptions:
     """Episodes that are played at once."""
     horizon: int = 50
     """Control steps between two regressions."""
+    epochs: int = 1
+    """Passes over what was played in each regression."""
     rate: float = 1e-3
+    """Step size of Adam in the first iteration."""
+    last_rate: float = 1e-3
+    """In the last one, with a linear change between."""
     minibatch: int = 256
     seed: int = 0
 
@@ -105,14 +115,19 @@ def train_rma(
     """
     o = options or RmaOptions()
     with float32():
-        loop, regression = OnlineLoop(policy, o.network, o.episodes), Regression(o.network, o.rate, o.minibatch)
+        loop, updates = OnlineLoop(policy, o.network, o.episodes), o.epochs * (o.episodes * o.horizon // o.minibatch)
+        rate = libraries.optax.linear_schedule(o.rate, o.last_rate, o.iterations * updates)
+        regression = Regression(o.network, rate, o.minibatch)
         weights = o.network.init(np.random.default_rng(o.seed), loop.width, policy.size)
         optimizer, state = regression.start(weights), loop.start(o.seed, stagger=True)
         for number in range(o.iterations):
             key = jax.random.fold_in(jax.random.key(o.seed), number)
             state, played = loop.play(weights, state, o.horizon, key)
             histories, targets = (x.reshape(-1, *x.shape[2:]) for x in (played.history, played.target))
-            weights, optimizer, error = regression.epoch(weights, optimizer, histories, targets, key)
+            error = np.nan
+            for _ in range(o.epochs):
+                key, shuffled = jax.random.split(key)
+                weights, optimizer, error = regression.epoch(weights, optimizer, histories, targets, shuffled)
             if callback is not None:
                 callback(number, float(error))
         return OnlinePolicy(policy, o.network, jax.tree.map(np.asarray, weights))
