@@ -1,146 +1,196 @@
-"""Candidates of an arm's regression, compared joint by joint on the torque and motion of logs."""
+"""Candidates of an arm's regression, compared joint by joint on the torque and motion of logs.
+
+The textbook's regression is the measure: a candidate counts by what it gains in the mean over joints, and a joint that
+loses counts more than one that gains.
+"""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from truesim.core.typing import Float
 from truesim.files.logs import Log
-from truesim.identification.diagnose.evaluation import Prediction, errors, predictions
+from truesim.identification.diagnose.evaluation import Errors, Prediction, errors, predictions
+from truesim.identification.diagnose.initial_states import InitialStates
 from truesim.identification.problem.fitted import fitted_model
 from truesim.identification.problem.problem import Problem
-from truesim.identification.regression.arm import estimate_of
-from truesim.identification.regression.errors import joint_names, torque_errors
+from truesim.identification.regression.arm import ArmEstimate
+from truesim.identification.regression.equations import OFFSET_TERM
+from truesim.identification.regression.errors import BAND, TorqueError, errors_of_samples, joint_names
+from truesim.identification.regression.estimate import Terms
+from truesim.identification.regression.signals import JointSamples, band_limited
+from truesim.identification.regression.torques import inapplicable
 from truesim.identification.torque_regression import (
     BASIC_FRICTION,
     CHOSEN_FRICTION,
+    MIXED_FRICTION,
     ROBOT_FILE,
-    SOME_FRICTION,
+    TEXTBOOK,
     ArmRegression,
-    without_speeds,
+    coordinates,
 )
 
 KEPT_GAIN = 0.01
-"""A candidate replaces a simpler one if its torque and motion errors, as a geometric mean, are smaller by this
-fraction. Larger prefers simpler ones."""
-JOINT_LOSS = 0.02
-"""Loss of a joint's torque or motion error, as a fraction, that a richer candidate may always have. Larger keeps more
-terms."""
-LOSS_SHARE = 0.5
-"""The same relative to the gain in the mean over joints. Larger keeps more terms."""
-CLEAR_LOSS = 0.1
-"""Loss of a joint's motion error that counts however much its windows scatter. Larger tolerates more outliers."""
-LOSS_SCORE = 2.0
-"""Standard errors, over windows, from which a smaller loss of motion counts. Larger keeps more terms."""
-TAKEN_OUT = 3
-"""Times that the terms of joints which got worse are taken out."""
-LEAST_ERROR = 1e-12
+"""A candidate replaces a simpler one if its errors are smaller by this fraction. Larger prefers simpler ones."""
+LOSS_FACTOR = 2.0
+"""Weight of a joint's loss against the textbook's regression, relative to that of a gain. Larger keeps closer to it."""
+MIXINGS = 3
+"""Times that the terms of joints which lose are taken back."""
+ERROR_RANGE = (1e-12, 1e12)
+"""Smallest and largest error that counts; what is not finite counts as the largest."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Scores:
-    """Errors of one candidate: logarithms, by joint and by row of the residual."""
+    """Errors of one candidate by joint, as logarithms."""
 
-    torque: dict[str, float]
+    torque: Mapping[str, float]
     """Relative torque error of each joint that moves."""
-    motion: dict[str, float]
-    """Root-mean-square open-loop error of each row."""
-    windows: dict[str, Float[np.ndarray, " windows"]]
-    """The same for each window."""
+    motion: Mapping[str, tuple[float, float]]
+    """Open-loop error of each joint: over all samples, and the median over windows."""
+
+    @classmethod
+    def of(cls, torque: Mapping[str, TorqueError], motion: Mapping[str, Errors]) -> "Scores":
+        """Scores of errors by joint and by row of the residual."""
+        return cls(
+            {joint: _log(e.relative) for joint, e in torque.items()},
+            {row.removeprefix("qpos/"): (_log(e.rmse), _log(e.median)) for row, e in motion.items()},
+        )
 
     @property
     def mean(self) -> float:
         """Mean over joints of torque and motion errors; smaller is better."""
-        score = (float(np.mean([*self.torque.values()])) + float(np.mean([*self.motion.values()]))) / 2
-        return score if np.isfinite(score) else np.inf
+        parts = [[*self.torque.values()], [np.mean(pair) for pair in self.motion.values()]]
+        return float(np.mean([np.mean(part) for part in parts if part]))
 
-    def loses_at(self, joint: str, other: "Scores") -> bool:
-        """True if the torque or motion of a joint is predicted worse than by another candidate.
+    def joint(self, joint: str) -> float:
+        """Sum of the torque and motion error of a joint; smaller is better."""
+        return self.torque.get(joint, 0.0) + float(np.mean(self.motion.get(joint, (0.0,))))
 
-        A joint may lose half of what all joints gain in the mean. Motion gets worse if it does in most windows, or if a
-        few get much worse.
-        """
-        allowed = max(float(np.log1p(JOINT_LOSS)), LOSS_SHARE * (other.mean - self.mean))
-        row, lost = f"qpos/{joint}", [False]
-        if joint in self.torque:
-            lost.append(not self.torque[joint] - other.torque[joint] < allowed)
-        if row in self.motion:
-            change = self.windows[row] - other.windows[row]
-            error = LOSS_SCORE * float(np.std(change)) / np.sqrt(len(change))
-            lost.append(not float(np.mean(change)) < max(allowed, error))
-            lost.append(not self.motion[row] - other.motion[row] < max(allowed, float(np.log1p(CLEAR_LOSS))))
-        return any(lost)
+    def changes(self, joint: str, other: "Scores") -> Float[np.ndarray, "2"]:
+        """Changes of a joint's torque and motion error against another candidate's; negative is better."""
+        both = [(s.torque.get(joint, 0.0), float(np.mean(s.motion.get(joint, (0.0,))))) for s in (self, other)]
+        return np.subtract(*both)
+
+    def cost(self, other: "Scores") -> float:
+        """Mean change against another candidate over joints, of torque and motion; losses count `LOSS_FACTOR` times."""
+        change = np.array([self.changes(joint, other) for joint in self.motion])
+        return float(np.mean(np.where(change > 0, LOSS_FACTOR * change, change)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """An estimate of the parameters, with its errors."""
+
+    name: str
+    estimate: ArmEstimate | None
+    """None for the robot file."""
+    theta: Float[np.ndarray, " size"]
+    """Coordinates in the problem."""
+    simulated: Sequence[Prediction]
+    scores: Scores
+
+    @property
+    def terms(self) -> Terms:
+        """Terms of each joint; of a regression only."""
+        assert self.estimate is not None, "a regression"
+        return self.estimate.found.system.terms
+
+    @property
+    def weight(self) -> float:
+        """Weight of the prior; of a regression only."""
+        assert self.estimate is not None, "a regression"
+        return self.estimate.weight
+
+    def has(self, terms: Terms, weight: float) -> bool:
+        """True if these are its terms and its weight."""
+        return self.weight == weight and np.array_equal(self.terms, terms)
 
 
 class Candidates:
     """Candidates of a regression with their errors on some logs."""
 
     def __init__(self, regression: ArmRegression, problem: Problem, where: Problem, logs: Sequence[Log], window: float):
-        self.regression, self.problem, self.where, self.logs, self.window = regression, problem, where, logs, window
-        self.thetas: dict[str, np.ndarray] = {}
-        self.simulated: dict[str, list[Prediction]] = {}
-        self.scores: dict[str, Scores] = {}
-        for name in (ROBOT_FILE, *reversed([*regression.candidates])):
-            self._add(name)
+        """Simulate the candidates.
 
-    def best(self) -> str:
-        """The simplest candidate that no richer one improves; a richer one may not lose at any joint."""
-        winner = ROBOT_FILE
-        for name in [*self.thetas][1:]:
-            winner = name if self._is_better(name, winner) else winner
-        if winner == BASIC_FRICTION:
-            self._take_out_terms()
-            if SOME_FRICTION in self.scores and self._is_better(SOME_FRICTION, winner):
-                winner = SOME_FRICTION
-        return winner
+        Args:
+            regression: The regression.
+            problem: The problem whose free parameters are those of the regression.
+            where: The same problem with the logs on which candidates are compared.
+            logs: These logs, prepared.
+            window: Length of the windows of open-loop errors [s].
+        """
+        self.regression, self.problem, self.where, self.window = regression, problem, where, window
+        self._states: dict[int, InitialStates] = {}
+        self._joints = joint_names(regression.model)
+        self._samples: JointSamples | None = None
+        if inapplicable(regression.model, logs) is None:
+            self._samples = band_limited(regression.model, logs, BAND)
+        self.file = self._candidate(ROBOT_FILE, None)
+        self.textbook = self._candidate(TEXTBOOK, regression.candidates[TEXTBOOK])
+        self.regressions = [self.textbook, *self._weighted()]
+        self.regressions += self._mixed()
 
-    def _take_out_terms(self) -> None:
-        """Add a candidate with friction terms at those joints only which they do not make worse."""
-        chosen, model, out, latest = self.regression.chosen, self.regression.model, set[int](), CHOSEN_FRICTION
-        terms = chosen.best.system.terms != chosen.basic.system.terms
-        for _ in range(TAKEN_OUT):
-            worse = set(self._worse_joints(latest, BASIC_FRICTION)) - out
-            out |= worse
-            if not worse or not np.delete(terms, sorted(out), axis=0).any():
-                return
-            estimate = estimate_of(model, chosen, chosen.without_terms(model, sorted(out)))
-            candidates = {**self.regression.candidates, SOME_FRICTION: without_speeds(estimate)}
-            self.regression = dataclasses.replace(self.regression, candidates=candidates)
-            self._add(SOME_FRICTION)
-            latest = SOME_FRICTION
+    def best(self) -> Candidate:
+        """The simplest candidate that no richer one improves; the robot file if it predicts better than that."""
+        winner = self.textbook
+        for each in self.regressions[1:]:
+            winner = each if self._cost(each) < self._cost(winner) + np.log1p(-KEPT_GAIN) else winner
+        better = winner.scores.mean < self.file.scores.mean + np.log1p(-KEPT_GAIN)
+        return winner if better else self.file
 
-    def _add(self, name: str) -> None:
-        theta = self.regression.coordinates(self.problem, name)
-        self.thetas[name], self.simulated[name] = theta, list(predictions(self.where, theta, self.window))
-        torque = torque_errors(fitted_model(self.where, theta), self.logs)
-        motion = errors(self.where, self.simulated[name])
-        self.scores[name] = Scores(
-            {joint: float(np.log(max(e.relative, LEAST_ERROR))) for joint, e in torque.items()},
-            {row: float(np.log(max(e.rmse, LEAST_ERROR))) for row, e in motion.items()},
-            dict(zip(motion, window_errors(self.where, self.simulated[name], [*motion]), strict=True)),
-        )
+    def _weighted(self) -> list[Candidate]:
+        """Candidates with basic and with chosen friction, also with offsets at all joints, for two prior weights."""
+        found, weights = self.regression.candidates, dict.fromkeys((self.regression.chosen.weight, 1.0))
+        same = [self.textbook] if self.regression.chosen.samples.band == BAND else []
+        out = [self._candidate(name, found[name]) for name in (BASIC_FRICTION, CHOSEN_FRICTION) if name in found]
+        for name in (BASIC_FRICTION, CHOSEN_FRICTION):
+            own = found.get(name, found[CHOSEN_FRICTION]).found.system.terms
+            every = own.copy()
+            every[:, OFFSET_TERM] = True
+            for weight in weights:
+                for terms in (own, every):
+                    known = any(each.has(terms, weight) for each in [*same, *out])
+                    out += [] if known else [self._with_terms(name, terms, weight)]
+        return out
 
-    def _is_better(self, name: str, other: str) -> bool:
-        """True if the errors are smaller in the mean, and, beside another regression, not larger at any joint."""
-        if other != ROBOT_FILE and self._worse_joints(name, other):
-            return False
-        return bool(self.scores[name].mean < self.scores[other].mean + np.log1p(-KEPT_GAIN))
+    def _mixed(self) -> list[Candidate]:
+        """Candidates with the terms, joint by joint, with which the joint was predicted best.
 
-    def _worse_joints(self, name: str, other: str) -> list[int]:
-        """Joints whose torque or motion is predicted worse than by another candidate."""
-        joints = joint_names(self.regression.model)
-        return [j for j, joint in enumerate(joints) if self.scores[name].loses_at(joint, self.scores[other])]
+        Where a joint loses against the textbook's regression, its terms are taken back.
+        """
+        best = min(self.regressions, key=self._cost)
+        weight = best.weight
+        rows = [min(self.regressions, key=lambda each: each.scores.joint(joint)) for joint in self._joints]
+        terms = np.stack([each.terms[j] for j, each in enumerate(rows)])
+        out: list[Candidate] = []
+        for _ in range(MIXINGS):
+            if any(each.has(terms, weight) for each in [*self.regressions[1:], *out]):
+                break
+            out.append(self._with_terms(MIXED_FRICTION, terms, weight))
+            scores, other = out[-1].scores, self.textbook.scores
+            losing = [j for j, joint in enumerate(self._joints) if scores.changes(joint, other).max() > 0]
+            terms = terms.copy()
+            terms[losing] = self.textbook.terms[losing]
+        return out
+
+    def _cost(self, candidate: Candidate) -> float:
+        return candidate.scores.cost(self.textbook.scores)
+
+    def _with_terms(self, name: str, terms: Terms, weight: float) -> Candidate:
+        chosen, model = self.regression.chosen, self.regression.model
+        found = chosen.with_terms(model, terms, weight)
+        return self._candidate(name, ArmEstimate(model, found, chosen.samples, weight))
+
+    def _candidate(self, name: str, estimate: ArmEstimate | None) -> Candidate:
+        theta = self.problem.parameters.start if estimate is None else coordinates(self.problem, estimate)
+        simulated = list(predictions(self.where, theta, self.window, states=self._states))
+        model = fitted_model(self.where, theta)
+        torque = {} if self._samples is None else errors_of_samples(model, self._samples)
+        return Candidate(name, estimate, theta, simulated, Scores.of(torque, errors(self.where, simulated)))
 
 
-def window_errors(
-    problem: Problem, predicted: Sequence[Prediction], rows: Sequence[str]
-) -> list[Float[np.ndarray, " windows"]]:
-    """Logarithm of the root-mean-square error of some rows in every window where they are measured."""
-    out = []
-    for k in map(problem.rows.index, rows):
-        squares = [(np.where(p.valid[..., k], p.residual[..., k], 0.0) ** 2).sum(axis=1) for p in predicted]
-        total, counts = np.concatenate(squares), np.concatenate([p.valid[..., k].sum(axis=1) for p in predicted])
-        each = total[counts > 0] / counts[counts > 0]
-        out.append(np.log(np.clip(each, LEAST_ERROR**2, 1e300)) / 2)
-    return out
+def _log(error: float) -> float:
+    low, high = ERROR_RANGE
+    return float(np.log(np.clip(error, low, high) if np.isfinite(error) else high))

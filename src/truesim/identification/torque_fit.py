@@ -19,8 +19,8 @@ from truesim.identification.solve.levenberg_marquardt import Ending
 from truesim.identification.solve.noise import initial_noise
 from truesim.identification.solve.normal_equations import ResidualWeights
 from truesim.identification.solve.solution import Solution
-from truesim.identification.torque_candidates import Candidates
-from truesim.identification.torque_regression import ROBOT_FILE, ArmRegression
+from truesim.identification.torque_candidates import Candidate, Candidates
+from truesim.identification.torque_regression import CHOSEN_FRICTION, ArmRegression, uncertainty
 from truesim.physics.model.tendons import couplings
 
 POOR_TORQUE = 0.5
@@ -37,8 +37,8 @@ def conclude(
 ) -> tuple[Solution, Diagnosis]:
     """Solution and diagnosis of the candidate that predicts torque and motion best.
 
-    Candidates are compared on the held-out logs, or on the logs of the fit without any. A richer one must be better by
-    `KEPT_GAIN`, so that neither the simpler regression nor the robot file predicts better than what is returned.
+    Candidates are compared on the held-out logs, or on the logs of the fit without any, so that neither the textbook's
+    regression nor the robot file predicts better than what is returned.
 
     Args:
         regression: The regression.
@@ -50,21 +50,20 @@ def conclude(
     """
     where, own = (problem, logs) if held_out is None else (held_out, held_out_logs)
     found = Candidates(regression, problem, where, own, options.error_window)
-    winner = found.best()
-    thetas, simulated = found.thetas, found.simulated
-    theta = thetas[winner]
+    winner, start = found.best(), found.file
+    theta = winner.theta
     parts: dict[Part, Sequence[Prediction]] = {}
-    for part, start, at in (
+    for part, before, at in (
         (Part.TRAIN, Part.TRAIN_START, problem),
         (Part.HELD_OUT, Part.HELD_OUT_START, held_out),
     ):
         if at is where:
-            parts |= {part: simulated[winner], start: simulated[ROBOT_FILE]}
+            parts |= {part: winner.simulated, before: start.simulated}
         elif at is not None:
-            both = (list(predictions(at, x, options.error_window)) for x in (theta, thetas[ROBOT_FILE]))
-            parts |= dict(zip((part, start), both, strict=True))
+            both = (list(predictions(at, x, options.error_window)) for x in (theta, start.theta))
+            parts |= dict(zip((part, before), both, strict=True))
     solution = _solution(problem, theta, parts[Part.TRAIN], options)
-    uncertain = found.regression.uncertainty(problem, theta, winner)
+    uncertain = uncertainty(problem, theta, winner.estimate or regression.candidates[CHOSEN_FRICTION])
     torque = torque_parts(problem, theta, logs, held_out_logs)
     status, diagnostics = _assess(regression, winner, torque, uncertain, parts)
     scored = {
@@ -121,21 +120,22 @@ def _solution(
 
 def _assess(
     regression: ArmRegression,
-    winner: str,
+    winner: Candidate,
     torque: Mapping[Part, Mapping[str, TorqueError]],
     found: Uncertainty,
     parts: Mapping[Part, Sequence[Prediction]],
 ) -> tuple[Status, tuple[Diagnostic, ...]]:
     """Status of a regression, and the candidate that was returned."""
-    band, tested = regression.chosen.samples.band, torque.get(Part.HELD_OUT, torque.get(Part.TRAIN, {}))
+    tested = torque.get(Part.HELD_OUT, torque.get(Part.TRAIN, {}))
+    band = (regression.chosen if winner.estimate is None else winner.estimate).samples.band
     typical = float(np.mean([e.relative for e in tested.values()])) if tested else np.nan
-    notes = [Diagnostic(Code.REGRESSION, (winner,), typical, band)]
+    notes = [Diagnostic(Code.REGRESSION, (winner.name,), typical, band)]
     motors = couplings(regression.model)
     notes += [Diagnostic(Code.COUPLED_MOTOR, (name, " and ".join(motors[name]))) for name in regression.added]
     fitted = [p for part in (Part.TRAIN, Part.HELD_OUT) for p in parts.get(part, ())]
     if not all(np.isfinite(p.residual[p.valid]).all() for p in fitted):
         return Status.DIVERGED, (Diagnostic(Code.NOT_FINITE), *notes)
-    if typical > POOR_TORQUE or winner == ROBOT_FILE:
+    if typical > POOR_TORQUE or winner.estimate is None:
         return Status.DOES_NOT_FIT, tuple(notes)
     rank, size = _rank(regression), regression.chosen.best.system.size
     if rank < size:

@@ -1,6 +1,7 @@
-"""Regression of an arm's torques, with basic and with chosen friction, in the parameters of a fit."""
+"""Regressions of an arm's torques, from the textbook's to one with chosen friction, in the parameters of a fit."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,19 +12,20 @@ from truesim.files.logs import Log
 from truesim.identification.diagnose.covariance import Uncertainty
 from truesim.identification.problem.fitted import coordinates_of
 from truesim.identification.problem.problem import Problem
-from truesim.identification.regression.arm import ArmEstimate, estimate_of
+from truesim.identification.regression.arm import ArmEstimate, with_stribeck_velocities
 from truesim.identification.regression.choose import Chosen, choose
 from truesim.identification.regression.couplings import add_couplings
 from truesim.identification.regression.errors import BAND
 from truesim.identification.regression.signals import band_limited
-from truesim.physics.model import paths
 from truesim.physics.model.model import Model
 from truesim.physics.model.tendons import couplings
 
-CHOSEN_FRICTION, BASIC_FRICTION, ROBOT_FILE = "chosen friction", "basic friction", "robot file"
-SOME_FRICTION = "chosen friction at some joints"
-"""Names of the candidates: friction terms are chosen at all joints, or where they predict torque and motion better."""
-STRIBECK_FIELD = ".stribeck_velocity"
+ROBOT_FILE, TEXTBOOK = "robot file", "textbook"
+BASIC_FRICTION, CHOSEN_FRICTION = "basic friction", "chosen friction"
+MIXED_FRICTION = "chosen friction at some joints"
+"""Names of the candidates. The textbook's regression has viscous and dry friction and offsets, in a fixed band and with
+a weak prior. With basic friction, band, weight and offsets are chosen by cross-validation; with chosen friction, terms
+are added as well, at all joints, or where they predict torque and motion better."""
 MIN_TORQUE_SAMPLES = 50
 """Least number of samples of a regression, after the band."""
 
@@ -40,42 +42,40 @@ class ArmRegression:
     added: tuple[str, ...] = ()
     """Motors that turn with two joints which the robot file does not have."""
 
+    @functools.cached_property
+    def reach(self) -> dict[str, float]:
+        """Largest absolute value of each estimated parameter, for which scales and bounds make room [SI units]."""
+        out: dict[str, float] = {}
+        for estimate in self.candidates.values():
+            for path, value in estimate.values.items():
+                out[path] = max(out.get(path, 0.0), float(np.abs(value).max()))
+        return out
+
     @property
     def free(self) -> tuple[str, ...]:
-        """Paths of all estimated parameters."""
-        return tuple(self._richest.values)
+        """Paths of all parameters of any candidate."""
+        return tuple(self.reach)
 
-    @property
-    def reach(self) -> dict[str, float]:
-        """Largest absolute value of each parameter, for which scales and bounds make room [SI units]."""
-        return {path: float(np.abs(value).max()) for path, value in self._richest.values.items()}
 
-    @property
-    def _richest(self) -> ArmEstimate:
-        return next(iter(self.candidates.values()))
+def coordinates(problem: Problem, estimate: ArmEstimate) -> Float[np.ndarray, " size"]:
+    """Coordinates of an estimate in a problem with its parameters; others keep the values of the robot file."""
+    start = {p.name: p.start for p in problem.parameters}
+    return coordinates_of(problem, start | estimate.values)
 
-    def coordinates(self, problem: Problem, name: str) -> Float[np.ndarray, " size"]:
-        """Coordinates of a candidate in a problem whose free parameters are `free`."""
-        if name == ROBOT_FILE:
-            return problem.parameters.start
-        start = {p.name: p.start for p in problem.parameters}
-        return coordinates_of(problem, start | self.candidates[name].values)
 
-    def uncertainty(self, problem: Problem, theta: Float[np.ndarray, " size"], name: str) -> Uncertainty:
-        """Covariance of a candidate; numbers that it does not have are known exactly."""
-        own = self.candidates[name if name in self.candidates else CHOSEN_FRICTION]
-        at, first = {}, 0
-        for path, value in own.values.items():
-            at[path] = range(first, first + np.size(value))
-            first += np.size(value)
-        order = [k for p in problem.parameters for k in at.get(p.name, [-1] * np.size(p.start))]
-        known = np.array(order) >= 0
-        values = np.where(np.outer(known, known), own.covariance[np.ix_(order, order)], 0.0)
-        J = problem.values(theta)[1]
-        inverse = np.linalg.pinv(J)
-        coordinates = inverse @ values @ inverse.T
-        rows = len(problem.rows)
-        return Uncertainty((coordinates + coordinates.T) / 2, values, np.resize(self.chosen.times, rows))
+def uncertainty(problem: Problem, theta: Float[np.ndarray, " size"], estimate: ArmEstimate) -> Uncertainty:
+    """Covariance of an estimate; numbers that it does not have are known exactly."""
+    at, first = {}, 0
+    for path, value in estimate.values.items():
+        at[path] = range(first, first + np.size(value))
+        first += np.size(value)
+    order = [k for p in problem.parameters for k in at.get(p.name, [-1] * np.size(p.start))]
+    known = np.array(order) >= 0
+    values = np.where(np.outer(known, known), estimate.covariance[np.ix_(order, order)], 0.0)
+    J = problem.values(theta)[1]
+    inverse = np.linalg.pinv(J)
+    covariance = inverse @ values @ inverse.T
+    return Uncertainty((covariance + covariance.T) / 2, values, np.resize(estimate.times, len(problem.rows)))
 
 
 def regress_arm(model: Model, logs: Sequence[Log]) -> ArmRegression:
@@ -93,19 +93,9 @@ def regress_arm(model: Model, logs: Sequence[Log]) -> ArmRegression:
         )
     known, model = couplings(model), add_couplings(model, logs)
     chosen = choose(model, logs)
-    found = {CHOSEN_FRICTION: estimate_of(model, chosen, chosen.best)}
+    model = with_stribeck_velocities(model, chosen.best.system.terms)
+    found = {CHOSEN_FRICTION: ArmEstimate(model, chosen.best, chosen.samples, chosen.weight)}
     if chosen.best is not chosen.basic:
-        found[BASIC_FRICTION] = estimate_of(model, chosen, chosen.basic)
-    for path, value in found[CHOSEN_FRICTION].values.items():
-        if path.endswith(STRIBECK_FIELD):
-            model = paths.write(model, path, value)
-    added = tuple(name for name in couplings(model) if name not in known)
-    return ArmRegression(model, chosen, {name: without_speeds(estimate) for name, estimate in found.items()}, added)
-
-
-def without_speeds(estimate: ArmEstimate) -> ArmEstimate:
-    """The estimate without Stribeck velocities, which are chosen and not estimated."""
-    known = {path for path in estimate.values if path.endswith(STRIBECK_FIELD)}
-    mask = np.concatenate([np.full(np.size(v), path not in known) for path, v in estimate.values.items()])
-    values = {path: v for path, v in estimate.values.items() if path not in known}
-    return ArmEstimate(values, estimate.covariance[np.ix_(mask, mask)])
+        found[BASIC_FRICTION] = ArmEstimate(model, chosen.basic, chosen.samples, chosen.weight)
+    found[TEXTBOOK] = ArmEstimate(model, chosen.textbook, chosen.reference, 1.0)
+    return ArmRegression(model, chosen, found, tuple(name for name in couplings(model) if name not in known))

@@ -1,39 +1,48 @@
 """Comparison of candidates joint by joint."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from truesim.identification.torque_candidates import Scores
-
-WINDOWS = 40
-
-
-def scores(torque: float, motion: float, scatter: float = 0.0, other: float = 0.0) -> Scores:
-    """Scores of two joints `a` and `b`: logarithms of errors of `a`, and of `b` in both measures."""
-    noise = scatter * np.random.default_rng(0).standard_normal(WINDOWS)
-    windows = {"qpos/a": motion + noise, "qpos/b": np.full(WINDOWS, other)}
-    return Scores({"a": torque, "b": other}, {"qpos/a": motion, "qpos/b": other}, windows)
+from truesim.identification.diagnose.evaluation import Errors
+from truesim.identification.regression.errors import TorqueError
+from truesim.identification.torque_candidates import LOSS_FACTOR, Scores
 
 
-PLAIN = scores(0.0, 0.0)
+def scores(torque: float, motion: float, median: float | None = None, other: float = 1.0) -> Scores:
+    """Scores of two joints `a` and `b`: errors of `a`, and of `b` in all measures."""
+    errors = Errors(motion, motion if median is None else median, 4)
+    return Scores.of(
+        {"a": TorqueError(torque, torque, 10), "b": TorqueError(other, other, 10)},
+        {"qpos/a": errors, "qpos/b": dataclasses.replace(errors, rmse=other, median=other)},
+    )
 
 
-@pytest.mark.parametrize(
-    ("found", "loses"),
-    [
-        (scores(0.01, 0.01), False),
-        (scores(0.05, 0.0), True),
-        (scores(0.0, 0.05), True),
-        (scores(0.0, 0.05, scatter=0.5), False),
-        (scores(0.0, 0.15, scatter=2.0), True),
-        (scores(0.05, 0.05, other=-0.5), False),
-        (scores(0.0, np.nan), True),
-    ],
-    ids=["little", "torque", "motion", "within scatter", "outliers", "much gained elsewhere", "not finite"],
-)
-def test_a_joint_may_not_lose(found, loses):
-    assert found.loses_at("a", PLAIN) is loses
+PLAIN = scores(1.0, 1.0)
 
 
-def test_a_joint_that_is_not_compared_loses_nothing():
-    assert not scores(1.0, 1.0).loses_at("c", PLAIN)
+def test_a_loss_counts_more_than_a_gain():
+    gain, loss = (scores(factor, 1.0).cost(PLAIN) for factor in (0.8, 1.25))
+    assert loss == pytest.approx(-LOSS_FACTOR * gain)
+    assert scores(0.8, 1.25).cost(PLAIN) > 0 > scores(0.8, 1.0).cost(PLAIN)
+
+
+def test_motion_counts_in_the_mean_of_both_of_its_measures():
+    assert scores(1.0, 0.8, median=1.25).cost(PLAIN) == pytest.approx(0.0, abs=1e-12)
+    assert scores(1.0, 0.8, median=0.9).cost(PLAIN) < 0
+
+
+def test_much_gained_elsewhere_makes_up_for_a_loss():
+    assert scores(1.05, 1.05, other=0.3).cost(PLAIN) < 0
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+def test_an_error_that_is_not_finite_is_the_worst(broken):
+    assert scores(1.0, broken).cost(PLAIN) > 5 > -5 > PLAIN.cost(scores(1.0, broken))
+    assert np.isfinite(scores(broken, broken).mean)
+
+
+def test_a_joint_without_torque_is_compared_by_its_motion():
+    free = Scores.of({}, {"qpos/a": Errors(0.5, 0.5, 4)})
+    assert free.cost(Scores.of({}, {"qpos/a": Errors(1.0, 1.0, 4)})) == pytest.approx(np.log(0.5) / 2)

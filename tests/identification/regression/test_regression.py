@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.identification.regression.arms import ARMATURE, DAMPING, FRICTION, load_arm, prepared, record, true_arm
-from truesim.identification.regression.arm import estimate_of
+from truesim.identification.regression.arm import ArmEstimate
 from truesim.identification.regression.choose import MAX_FOLD_SHARE, choose, fold
 from truesim.identification.regression.entropic import BASIS, physical_prior
 from truesim.identification.regression.equations import ArmBodies, equations
@@ -19,7 +19,7 @@ def arm(tmp_path_factory):
     truth = true_arm(model)
     logs = prepared(model, record(truth))
     chosen = choose(model, logs)
-    return model, truth, logs, chosen, estimate_of(model, chosen, chosen.best)
+    return model, truth, logs, chosen, ArmEstimate(model, chosen.best, chosen.samples, chosen.weight)
 
 
 def test_filter_differentiates_exactly_in_its_band():
@@ -103,7 +103,7 @@ def test_intervals_cover_the_truth(tmp_path):
     for seed in range(40):
         logs = prepared(model, record(truth, seed=seed))
         chosen = choose(model, logs)
-        found = estimate_of(model, chosen, chosen.best)
+        found = ArmEstimate(model, chosen.best, chosen.samples, chosen.weight)
         std, first = np.sqrt(np.diag(found.covariance)), 0
         for path, value in found.values.items():
             own = std[first : first + np.size(value)]

@@ -8,7 +8,7 @@ import numpy as np
 from truesim.core.errors import TruesimError
 from truesim.core.typing import Bool, Float, Int
 from truesim.files.logs import Log
-from truesim.identification.diagnose.initial_states import InitialStates, initial_states
+from truesim.identification.diagnose.initial_states import InitialStates, are_from_positions, initial_states
 from truesim.identification.problem.build import build
 from truesim.identification.problem.options import ProblemOptions
 from truesim.identification.problem.problem import Problem
@@ -94,7 +94,11 @@ def validation_loss(problem: Problem, window: float = ERROR_WINDOW) -> Callable[
 
 
 def predictions(
-    problem: Problem, theta: Float[np.ndarray, " size"], window: float = ERROR_WINDOW, before: float = LEAD_IN
+    problem: Problem,
+    theta: Float[np.ndarray, " size"],
+    window: float = ERROR_WINDOW,
+    before: float = LEAD_IN,
+    states: dict[int, InitialStates] | None = None,
 ) -> Iterator[Prediction]:
     """Simulate all windows of each log of a problem.
 
@@ -103,11 +107,16 @@ def predictions(
         theta: Coordinates of the parameters.
         window: Length of the windows [s].
         before: Length of the part before a window from which its initial state is estimated [s].
+        states: Initial states by log from earlier calls with the same windows, where they do not depend on the
+            coordinates; states that are missing are added.
     """
     check_windows(problem, window, before)
+    known = {} if states is None else states
     for index, recording in enumerate(problem.recordings):
         tiles = list(_tiles(recording, window, before))
-        first = initial_states(problem, theta, index, [first for first, _ in tiles], before)
+        first = known.get(index) or initial_states(problem, theta, index, [first for first, _ in tiles], before)
+        if are_from_positions(problem, index, before):
+            known[index] = first
         yield _predict(problem, theta, index, tiles, first)
 
 

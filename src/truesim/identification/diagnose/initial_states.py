@@ -73,6 +73,14 @@ def initial_states(
     return _from_measurements(problem, theta, log, np.array(firsts) - lead, lead)
 
 
+def are_from_positions(problem: Problem, log: int, before: float) -> bool:
+    """True if initial states are parabolas through positions, which do not depend on the parameters."""
+    recording = problem.recordings[log]
+    step = float(np.median(np.diff(recording.time)))
+    noisy = recording.has_unmeasured_joints or _is_noisy(problem, before, step)
+    return not noisy and not _has_sensor_parameters(problem)
+
+
 def _is_noisy(problem: Problem, before: float, step: float) -> bool:
     """True if positions are too noisy for the velocity at the end of a parabola.
 
@@ -141,10 +149,12 @@ def choose_lead_ins(recording: Recording, before: float) -> Float[np.ndarray, " 
 
 def _model_of_sensors(problem: Problem, theta: np.ndarray, log: int) -> Model:
     """A model with the sensors' values of one log; that of the problem, if no parameter is one of a sensor."""
+    return problem.simulator_at(theta, log).model if _has_sensor_parameters(problem) else problem.simulator.model
+
+
+def _has_sensor_parameters(problem: Problem) -> bool:
     targets = [t for p in problem.solved for t in p.targets] + [*problem.known, *problem.inputs]
-    if any(target.path.group == "sensors" for target in targets):
-        return problem.simulator_at(theta, log).model
-    return problem.simulator.model
+    return any(target.path.group == "sensors" for target in targets)
 
 
 def _from_measurements(problem: Problem, theta: np.ndarray, log: int, begins: np.ndarray, lead: int) -> InitialStates:

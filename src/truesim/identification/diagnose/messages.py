@@ -18,9 +18,13 @@ _REGRESSION = {
     "chosen friction": "The values are from the regression of joint torques in a band of {band:g} Hz, with friction "
     "terms chosen for each joint: {error:.1f} % of the torque is left.",
     "chosen friction at some joints": "The values are from the regression of joint torques in a band of {band:g} Hz, "
-    "with friction terms where they predict a joint's torque and motion better: {error:.1f} % of the torque is left.",
+    "with friction terms and offsets where they predict a joint's torque and motion better: {error:.1f} % of the "
+    "torque is left.",
     "basic friction": "The values are from the regression of joint torques in a band of {band:g} Hz, with viscous and "
     "dry friction; additional friction terms predicted worse: {error:.1f} % of the torque is left.",
+    "textbook": "The values are from the textbook's regression of joint torques in a band of {band:g} Hz, with viscous "
+    "and dry friction and offsets; what was chosen by cross-validation predicted worse: {error:.1f} % of the torque is "
+    "left.",
     "robot file": "The robot file predicts torque and motion better than the regression in a band of {band:g} Hz, so "
     "that its values are returned: {error:.1f} % of the torque is left.",
 }

@@ -6,7 +6,7 @@ import functools
 import numpy as np
 
 from truesim.core.typing import Float
-from truesim.identification.regression.choose import Chosen, stribeck_speed
+from truesim.identification.regression.choose import correlation_times, stribeck_speed
 from truesim.identification.regression.equations import (
     ARMATURE_TERM,
     COUPLED_TERMS,
@@ -18,7 +18,8 @@ from truesim.identification.regression.equations import (
     TEN,
     ArmBodies,
 )
-from truesim.identification.regression.estimate import Regressed
+from truesim.identification.regression.estimate import Regressed, Terms
+from truesim.identification.regression.signals import JointSamples
 from truesim.identification.regression.torques import TorqueMap
 from truesim.math.spatial.inertia import INERTIA_ENTRIES
 from truesim.physics.model import paths
@@ -33,36 +34,52 @@ DIFFERENCE = 1e-6
 class ArmEstimate:
     """Values of an arm's parameters by path, and their covariance."""
 
-    values: dict[str, Float[np.ndarray, "..."]]
-    """[SI units]"""
-    covariance: Float[np.ndarray, "numbers numbers"]
-    """Covariance of all values, one after the other [SI units]."""
+    model: Model
+    """The robot that was regressed."""
+    found: Regressed
+    samples: JointSamples
+    """Motion and torque of the regression."""
+    weight: float
+    """Weight of its prior."""
+
+    @functools.cached_property
+    def values(self) -> dict[str, Float[np.ndarray, "..."]]:
+        """Values of all parameters that were estimated [SI units]."""
+        return _values(self.model, self.found.system.terms, self.found)
+
+    @functools.cached_property
+    def covariance(self) -> Float[np.ndarray, "numbers numbers"]:
+        """Covariance of all values, one after the other [SI units]."""
+        found = self.found
+        covariance = unknowns_covariance(found, self.times, self.weight)
+        flat = functools.partial(_flat, self.model, found)
+        steps = DIFFERENCE * np.maximum(np.abs(found.x), np.sqrt(np.maximum(np.diag(covariance), 1e-300)))
+        columns = [
+            (flat(found.x + step) - flat(found.x - step)) / (2 * size)
+            for size, step in zip(steps, np.diag(steps), strict=True)
+        ]
+        J = np.stack(columns, axis=1)
+        return J @ covariance @ J.T
+
+    @functools.cached_property
+    def times(self) -> Float[np.ndarray, " joints"]:
+        """Integrated autocorrelation of each joint's residual, in samples."""
+        return correlation_times(self.model, self.samples, self.found)
 
     def written(self, model: Model) -> Model:
         """The model with these values."""
         for path, value in self.values.items():
             model = paths.write(model, path, value)
-        return model
+        return with_stribeck_velocities(model, self.found.system.terms)
 
 
-def estimate_of(model: Model, chosen: Chosen, found: Regressed) -> ArmEstimate:
-    """Values and covariance of a regression.
-
-    Args:
-        model: The robot that was regressed.
-        chosen: Samples and correlation of the residuals.
-        found: The estimate: `chosen.best` or `chosen.basic`.
-    """
-    values = _values(model, found.system.terms, found)
-    covariance = unknowns_covariance(found, chosen.times, chosen.weight)
-    flat = functools.partial(_flat, model, found)
-    steps = DIFFERENCE * np.maximum(np.abs(found.x), np.sqrt(np.maximum(np.diag(covariance), 1e-300)))
-    columns = [
-        (flat(found.x + step) - flat(found.x - step)) / (2 * size)
-        for size, step in zip(steps, np.diag(steps), strict=True)
-    ]
-    J = np.stack(columns, axis=1)
-    return ArmEstimate(values, J @ covariance @ J.T)
+def with_stribeck_velocities(model: Model, terms: Terms) -> Model:
+    """The model with the Stribeck velocities of the chosen terms, which are chosen and not estimated."""
+    for j, link in enumerate(link for link in model.topology.links if link.joint >= 0):
+        if (speed := stribeck_speed(terms, j)) is not None:
+            path = f"joints/{model.joints.names[link.joint]}.stribeck_velocity"
+            model = paths.write(model, path, np.asarray(speed))
+    return model
 
 
 def unknowns_covariance(
@@ -104,10 +121,9 @@ def _values(model: Model, terms: np.ndarray, found: Regressed) -> dict[str, Floa
     for j, name in enumerate(joints):
         for field, term in (("armature", ARMATURE_TERM), ("damping", DAMPING_TERM), ("frictionloss", FRICTION_TERM)):
             values[f"joints/{name}.{field}"] = np.asarray(found.term(term)[j])
-        if (speed := stribeck_speed(terms, j)) is not None:
+        if stribeck_speed(terms, j) is not None:
             at = int(np.flatnonzero(terms[j, STRIBECK_TERM:LOAD_TERM])[0])
             values[f"joints/{name}.stiction"] = np.asarray(onset[j, at] - found.term(FRICTION_TERM)[j])
-            values[f"joints/{name}.stribeck_velocity"] = np.asarray(speed)
         if terms[j, LOAD_TERM]:
             values[f"joints/{name}.load_friction"] = np.asarray(found.term(LOAD_TERM)[j])
     motors = found.x[found.system.prior.size : found.system.shared].reshape(-1, len(COUPLED_TERMS))

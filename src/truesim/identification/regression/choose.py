@@ -63,6 +63,11 @@ class Chosen:
 
     samples: JointSamples
     folds: Int[np.ndarray, " samples"]
+    textbook: Regressed
+    """Estimate with armature, damping, Coulomb friction and offsets, in the band `BAND` and with a prior of weight
+    one."""
+    reference: JointSamples
+    """Motion and torque in the band `BAND`."""
     basic: Regressed
     """Estimate with armature, damping, Coulomb friction and perhaps offsets."""
     best: Regressed
@@ -76,16 +81,9 @@ class Chosen:
     loaded: Reduced
     """Equations with the load of the basic estimate."""
 
-    def without_terms(self, model: Model, joints: Sequence[int]) -> Regressed:
-        """The estimate without additional friction terms at some joints.
-
-        Args:
-            model: The robot.
-            joints: Degrees of freedom whose friction is basic.
-        """
-        terms = self.best.system.terms.copy()
-        terms[list(joints)] = self.basic.system.terms[list(joints)]
-        return regress(ArmSystem.of(model, self.loaded, terms), np.arange(REGRESSION_FOLDS), self.weight)
+    def with_terms(self, model: Model, terms: Terms, weight: float) -> Regressed:
+        """The estimate with other terms and another weight of the prior, in the chosen band."""
+        return regress(ArmSystem.of(model, self.loaded, terms), np.arange(REGRESSION_FOLDS), weight)
 
 
 def choose(model: Model, logs: Sequence[Log], load_friction: bool = True) -> Chosen:
@@ -96,34 +94,38 @@ def choose(model: Model, logs: Sequence[Log], load_friction: bool = True) -> Cho
         logs: Prepared logs with joint torques.
         load_friction: Whether friction that is proportional to the load may be added.
     """
-    samples, rest = band_limited(model, logs, BAND), rest_speeds(model)
-    folds = fold(samples, rest)
-    reference = reduce(model, samples, folds)
-    first = regress(ArmSystem.of(model, reference, basic_terms(model.nv)), np.arange(REGRESSION_FOLDS), 1.0)
-    weight = _prior_weight(correlation_times(model, samples, first))
-    reductions = {BAND: (samples, folds, reference)}
+    every, rest = np.arange(REGRESSION_FOLDS), rest_speeds(model)
+    first = band_limited(model, logs, BAND)
+    folds = fold(first, rest)
+    reference = reduce(model, first, folds)
+    offsets = basic_terms(model.nv)
+    textbook = regress(ArmSystem.of(model, reference, offsets), every, 1.0)
+    tried = _prior_weights(model, first, textbook)
+    weights = {w: cross_validate(model, reference, reference, offsets, w) for w in tried}
+    weight = min(weights, key=lambda w: weights[w])
+    reductions = {BAND: (first, folds, reference)}
+    errors = {BAND: weights[weight]}
     for factor in BAND_FACTORS:
         other = band_limited(model, logs, factor * BAND)
         if len(other):
             own = fold(other, rest)
-            reductions[factor * BAND] = (other, own, reduce(model, other, own))
-    errors = {
-        band: cross_validate(model, reduced, reference, basic_terms(model.nv), weight)
-        for band, (_, _, reduced) in reductions.items()
-    }
+            reduced = reduce(model, other, own)
+            reductions[factor * BAND] = (other, own, reduced)
+            errors[factor * BAND] = cross_validate(model, reduced, reference, offsets, weight)
     band = min(errors, key=lambda b: errors[b] * (1.0 if b == BAND else 1 + BAND_GAIN))
     samples, folds, reduced = reductions[band]
     without = cross_validate(model, reduced, reference, basic_terms(model.nv, offsets=False), weight)
     terms = basic_terms(model.nv, offsets=errors[band] < (1 - OFFSET_GAIN) * without)
-    basic = regress(ArmSystem.of(model, reduced, terms), np.arange(REGRESSION_FOLDS), weight)
+    basic = regress(ArmSystem.of(model, reduced, terms), every, weight)
     loaded = reduce(model, samples, folds, basic.theta)
     chosen = choose_friction(dataclasses.replace(basic.system, reduced=loaded), basic, load_friction)
     if load_friction:
         chosen = add_loads(model, loaded, chosen, weight)
     best = basic
     if (chosen != terms).any():
-        best = regress(ArmSystem.of(model, loaded, chosen), np.arange(REGRESSION_FOLDS), weight)
-    return Chosen(samples, folds, basic, best, weight, correlation_times(model, samples, best), errors, loaded)
+        best = regress(ArmSystem.of(model, loaded, chosen), every, weight)
+    times = correlation_times(model, samples, best)
+    return Chosen(samples, folds, textbook, first, basic, best, weight, times, errors, loaded)
 
 
 def fold(samples: JointSamples, rest: Float[np.ndarray, " joints"]) -> Int[np.ndarray, " samples"]:
@@ -293,6 +295,11 @@ def _integrated(r: Float[np.ndarray, " samples"], part: Int[np.ndarray, " sample
     return total
 
 
-def _prior_weight(times: Float[np.ndarray, " joints"]) -> float:
-    """Weight of the prior: correlated rows count as the fewer independent ones that they are."""
-    return float(np.clip(np.mean(times), 1.0, MAX_WEIGHT))
+def _prior_weights(model: Model, samples: JointSamples, found: Regressed) -> tuple[float, ...]:
+    """Weights of the prior that are compared: the correlation time of the residuals, and one.
+
+    With the first, correlated rows count as the fewer independent ones that they are. The second is better where the
+    robot file is far from the robot, such as without a heavy load.
+    """
+    times = correlation_times(model, samples, found)
+    return tuple(dict.fromkeys((float(np.clip(np.mean(times), 1.0, MAX_WEIGHT)), 1.0)))

@@ -27,6 +27,8 @@ MAX_COUPLINGS = 3
 COUPLING_GAIN = 0.2
 """A motor is added if it lowers the cross-validated residuals of both of its joints by this fraction. Larger adds
 fewer."""
+MAX_DISTANCE = 2
+"""Largest distance of coupled joints along the arm, in joints: motors are coupled within a wrist or a shoulder."""
 MIN_COUPLED_ROWS = 100
 """Samples at which both joints of a pair move that are needed."""
 
@@ -69,7 +71,8 @@ def _best_pair(model: Model, samples: JointSamples) -> _Pair | None:
     found = regress(system, np.arange(len(reduced.gram)), 1.0)
     residual, known = -residuals(model, samples, found), couplings(model)
     hinges = [k for k, link in enumerate(x for x in model.topology.links if x.joint >= 0) if link.kind == HINGE]
-    pairs = [_Pair(i, j, sign) for i, j in itertools.combinations(hinges, 2) for sign in (1.0, -1.0)]
+    near = [(i, j) for i, j in itertools.combinations(hinges, 2) if j - i <= MAX_DISTANCE]
+    pairs = [_Pair(i, j, sign) for i, j in near for sign in (1.0, -1.0)]
     left = {p: _left(samples, residual, folds, p) for p in pairs if p.name(model) not in known}
     best = min(left, key=lambda p: left[p], default=None)
     return best if best is not None and left[best] < (1 - COUPLING_GAIN) ** 2 else None

@@ -45,7 +45,11 @@ def torque_errors(model: Model, logs: Sequence[Log], band: float = BAND) -> dict
     """
     if inapplicable(model, logs) is not None:
         return {}
-    samples = band_limited(model, logs, band)
+    return errors_of_samples(model, band_limited(model, logs, band))
+
+
+def errors_of_samples(model: Model, samples: JointSamples) -> dict[str, TorqueError]:
+    """Torque error of every joint that moves in some samples."""
     residual = samples.torque - model_torques(model, samples)
     moving = np.abs(samples.v) > rest_speeds(model)
     out = {}

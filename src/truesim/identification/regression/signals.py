@@ -6,6 +6,7 @@ derivatives are products with `2 pi i f`. Some tenths of a second at both ends a
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -132,10 +133,7 @@ def _parts(
         kept = time[keep]
         if len(time) < 2 * margin + 1 or len(kept) < MIN_KEPT:
             continue
-
-        def low(x: np.ndarray) -> np.ndarray:
-            return filter_signals(x, period, own, (0,))[0][:, keep].T
-
+        low = functools.partial(_low_pass, period=period, band=own, keep=keep)
         q = np.stack([_resample_cubic(piece, name, time) for name in names])
         motion = filter_signals(q, period, own, range(3))
         v = motion[1]
@@ -144,6 +142,12 @@ def _parts(
         onsets = [low(sliding * np.exp(-((v / speed) ** 2))) for speed in STRIBECK_SPEEDS]
         signals = np.stack([*(x[:, keep].T for x in motion), low(sliding), torque, *onsets])
         yield kept, signals, low(np.tanh(C @ v / REST_SPEED[False]))
+
+
+def _low_pass(
+    x: Float[np.ndarray, "signals n"], period: float, band: float, keep: slice
+) -> Float[np.ndarray, "kept signals"]:
+    return filter_signals(x, period, band, (0,))[0][:, keep].T
 
 
 def rest_speeds(model: Model) -> Float[np.ndarray, " joints"]:
