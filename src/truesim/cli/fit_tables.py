@@ -76,7 +76,7 @@ def diagnostic_lines(fit: Fit) -> list[str]:
 
 
 def estimate_table(fit: Fit) -> Table:
-    """Start, value and interval of every number."""
+    """Start, value and interval of every number that was estimated."""
     rows, common = noted_rows(fit)
     has_notes = any(row[-1] for row in rows)
     table = Table(*HEADINGS, *([""] if has_notes else []), box=None, caption=escape(common), caption_justify="left")

@@ -45,15 +45,18 @@ def common_flags(flags: Sequence[Sequence[str]]) -> list[str]:
 
 
 def noted_rows(fit: "Fit") -> tuple[list[tuple[str, ...]], str]:
-    """Rows of a table of estimates as text, with notes; and a sentence with the flags that all of them have.
+    """Rows of a table of numbers that were estimated as text, with notes; and a sentence with the flags that all of them have.
 
     Returns:
         Rows of name, start, value, 95 % interval, unit and notes; the sentence, empty if there is none.
     """
-    flags = {e.path: [str(flag) for flag in e.flags] for e in fit.estimates}
-    common, rows = common_flags(list(flags.values())), []
+    flags = {e.path: [str(flag) for flag in e.flags] for e in fit.estimates if not e.is_known}
+    common = common_flags(list(flags.values()))
+    rows: list[tuple[str, ...]] = []
     for name, start, value, _, low, high, unit, _ in rows_of(fit):
         path = name if name in flags else name.rpartition("[")[0]
+        if path not in flags:
+            continue
         tie = tie_of(path, fit.request.options.problem.ties)
         notes = [f"one value for {tie}"] if tie else []
         notes += [flag for flag in flags[path] if flag not in common] if name in (path, f"{path}[0]") else []

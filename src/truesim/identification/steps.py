@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from truesim.core.errors import TruesimError
 from truesim.core.persistence.checkpoint import Checkpoint
@@ -119,7 +120,7 @@ def run(
         found = None if options.search is None else _search(setup, observer)
         if setup.regression is not None:
             observer.stage("diagnose", setup.problem)
-            with part("diagnosing"):
+            with part("diagnosing"), threadpool_limits(1):
                 solution, diagnosis = conclude(
                     setup.regression, setup.problem, setup.train, setup.held_out, setup.holdout, options.diagnose
                 )
@@ -170,7 +171,8 @@ def prepare(
     check_motion(train)
     check_per_log(options, (*train, *holdout))
     has_torques = bool(train) and inapplicable(model, train) is None
-    model, regression = _regress(model, (train, holdout), free, options, observer)
+    with threadpool_limits(1):  # matrices are too small for threads
+        model, regression = _regress(model, (train, holdout), free, options, observer)
     if regression is not None:
         model, free = regression.model, regression.free
         problem_options = dataclasses.replace(options.problem, reach=regression.reach)

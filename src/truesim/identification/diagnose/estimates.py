@@ -78,6 +78,11 @@ class Estimate:
         """True if all elements of the parameter are identifiable."""
         return not any(f.kind in (Flag.NOT_IDENTIFIABLE, Flag.PARTLY_NOT_IDENTIFIABLE) for f in self.flags)
 
+    @property
+    def is_known(self) -> bool:
+        """True if the value is that of the start, exactly: the model that was returned has no such parameter."""
+        return not self.std.any() and bool(np.all(self.value == self.start))
+
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> "Estimate":
         """The estimate of a document, the inverse of `document`; null is a value that is not finite."""

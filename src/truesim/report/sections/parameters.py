@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from truesim.identification.diagnose.estimates import Flag
+from truesim.identification.diagnose.estimates import Estimate, Flag
 from truesim.identification.fit_display import common_flags, tie_of
 from truesim.report import numbers
 from truesim.report.document import flagged_elements
@@ -106,6 +106,7 @@ def parameter_table(parameters: Sequence[dict[str, Any]], ties: Sequence[Sequenc
         parameters: The entries.
         ties: Lists of patterns whose matches share one value.
     """
+    parameters = [entry for entry in parameters if not Estimate.of_document(entry).is_known]
     reach = _scale_end([element for entry in parameters for element in split(entry)])
     common = common_flags([entry["flags"] for entry in parameters])
     groups = [
