@@ -17,6 +17,7 @@ from tests.identification.recorded import ARM_WRONG, arm_log
 from tests.identification.search.problems import rippled
 from truesim.files.logs import read_logs, write_log
 from truesim.files.logs.mapping import read_mapping
+from truesim.files.logs.read import read_columns
 from truesim.files.robots import load
 from truesim.identification.fit import Fit
 from truesim.optimize import BasinHoppingOptions, CmaEsOptions, basin_hopping, cma_es
@@ -61,6 +62,11 @@ def _lerobot(folder: Path) -> None:
     _info(folder, "v3.0")
     (folder / "data").mkdir()
     _frames(0).write_parquet(folder / "data" / "file.parquet")
+
+
+def _records(folder: Path) -> None:
+    rows = [{"stamp": 0.01 * k, "name": ["a", "b"], "position": [k, -k], "cmd": {"a": 0.5}} for k in range(20)]
+    (folder / "run.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def _mcap(folder: Path) -> None:
@@ -142,6 +148,7 @@ TARGETS = {
     "csv": Target(_csv, ("run.csv",), lambda folder: read_logs(folder / "run.csv")),
     "parquet": Target(_parquet, ("run.parquet",), lambda folder: read_logs(folder / "run.parquet")),
     "npz": Target(_npz, ("run.npz",), lambda folder: read_logs(folder / "run.npz")),
+    "records": Target(_records, ("run.jsonl",), lambda folder: read_columns(folder / "run.jsonl")),
     "lerobot": Target(_lerobot, ("meta/info.json", "data/file.parquet"), read_logs),
     "mcap": Target(_mcap, ("run.mcap",), lambda folder: read_logs(folder / "run.mcap")),
     "mapping": Target(_mapping, ("mine.toml",), lambda folder: read_mapping(folder / "mine.toml")),

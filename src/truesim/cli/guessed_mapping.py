@@ -46,15 +46,24 @@ def write_guess(model: Model, robot: Path, logs: Sequence[Path], out: Path, choi
     out.write_text(found.text, encoding="utf-8")
     console = results(120)
     for g in found.guesses:
+        if g.constant is not None:
+            console.print(escape(f"{g.target} = {g.constant:g}"))
+            continue
         unit = found.unit(g)
         column = f"{g.target} = {g.column}" + (f" [{unit}]" if unit else "") + (" times -1" if g.sign < 0 else "")
         console.print(escape(column))
-    for line in grouped((g.column, doubt) for g in found.guesses for doubt in g.doubts):
+    for line in grouped((g.column or g.target, doubt) for g in found.guesses for doubt in g.doubts):
         warn(console, line)
     if not found.has_stamps:
         warn(console, f"no column holds time stamps: {out.name} assumes {ASSUMED_RATE:g} samples a second.")
     if found.missing:
         warn(console, f"no column was found for {', '.join(found.missing)}: add it to {out.name}.")
+    if len(found.missing) == model.nu > 0:
+        console.print(
+            f"Mapping in {escape(str(out))}. Without commands nothing can be identified: record what the actuators "
+            "were told, beside the positions."
+        )
+        return
     console.print(f"Mapping in {escape(str(out))}. Next:")
     words = ["truesim identify", str(robot), *(str(log) for log in logs[: max(len(logs) - 1, 1)])]
     words += ["--holdout", str(logs[-1])] if len(logs) > 1 else []

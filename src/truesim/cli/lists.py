@@ -6,7 +6,9 @@ Words are told apart by their form alone, never by which files exist.
 from collections.abc import Collection, Sequence
 from pathlib import PurePath
 
-LOG_SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".log", ".parquet", ".npz", ".mcap", ".bag", ".db3")
+LOG_SUFFIXES = (
+    *(".csv", ".tsv", ".txt", ".dat", ".log", ".parquet", ".npz", ".jsonl", ".ndjson", ".mcap", ".bag", ".db3"),
+)
 """Suffixes of log files; no parameter path ends in one of them."""
 COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz")
 """Suffixes that text files may have after their own."""

@@ -45,7 +45,7 @@ def common_flags(flags: Sequence[Sequence[str]]) -> list[str]:
 
 
 def noted_rows(fit: "Fit") -> tuple[list[tuple[str, ...]], str]:
-    """Rows of a table of numbers that were estimated as text, with notes; and a sentence with the flags that all of them have.
+    """Rows of a table of estimated numbers as text, with notes; and a sentence with the flags that all of them have.
 
     Returns:
         Rows of name, start, value, 95 % interval, unit and notes; the sentence, empty if there is none.

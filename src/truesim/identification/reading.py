@@ -23,6 +23,8 @@ from truesim.identification.solve.levenberg_marquardt import Progress
 from truesim.optimize.basin_hopping import SearchResult
 from truesim.physics.model import paths
 from truesim.physics.model.actuator_models import with_actuator_model, with_servo
+from truesim.physics.model.columns import joint_position_columns
+from truesim.physics.model.kinds import FREE
 from truesim.physics.model.model import Model
 from truesim.physics.model.source import Finding
 from truesim.physics.model.targets import matches_pattern
@@ -146,6 +148,23 @@ def check_motion(logs: Sequence[Log]) -> None:
     if logs and len(still) == len(logs):
         names = ", ".join(log.name for log in still)
         raise TruesimError(f"Nothing changes in {names}: every column is constant, so that nothing can be identified.")
+
+
+def check_base(model: Model, logs: Sequence[Log], options: IdentifyOptions) -> None:
+    """Raise an error if the base of a robot floats, and neither a log nor a contact tells where it is."""
+    base = next((j for j, kind in enumerate(model.joints.kinds) if kind == FREE), None)
+    if base is None or not logs or options.problem.contact != "none":
+        return
+    felt = [name for log in logs for name in log.columns if name.startswith("sensor/")]
+    moved = [name for log in logs for name in joint_position_columns(model, base) if name in log.columns]
+    if not felt and not moved:
+        name = model.joints.names[base]
+        column = joint_position_columns(model, base)[0]
+        raise TruesimError(
+            f"The base of the robot floats (joint {name!r}), but no log tells where it is, so that it would fall. If "
+            f"it hangs on a stand, take the free joint out of the robot file; else log {column} and so on, or choose "
+            "the contact with --contact."
+        )
 
 
 def check_per_log(options: IdentifyOptions, logs: Sequence[Log]) -> None:

@@ -10,6 +10,7 @@ from tests.identification.two_joint_arm import stream, xml
 from truesim.files.logs import read_log, read_mapping
 from truesim.files.logs.column_names import assign
 from truesim.files.logs.guess import guess_mapping, mapping_text
+from truesim.files.logs.guessed import guess_columns
 from truesim.files.robots import loads
 
 ARM = loads(xml())
@@ -180,3 +181,57 @@ def test_topics_of_controllers(recorded):
     assert {g.target: g.column for g in guess_mapping(renamed, ARM)}[
         "ctrl/a2"
     ] == "arm/joint_trajectory/positions/elbow"
+
+
+MIXED = """<mujoco><worldbody><body><joint name="elbow" axis="0 1 0"/><inertial pos="0 0 -.1" mass="1"
+  diaginertia=".01 .01 .01"/><body pos="0 0 -.2"><joint name="finger" axis="1 0 0"/><inertial pos="0 0 -.1" mass=".1"
+  diaginertia=".01 .01 .01"/></body></body></worldbody><actuator><motor name="m" joint="elbow"/>
+  <position name="grip" joint="finger" kp="1" ctrlrange=".1 .5"/></actuator></mujoco>"""
+"""A motor and a position servo, as arms with grippers have."""
+
+
+def test_motors_beside_servos_get_torques(tmp_path):
+    """A position is no torque, though another actuator is a servo; a gripper that was not recorded is held."""
+    time = np.arange(100) / 50
+    columns = {"time": time, "elbow_q": np.sin(time), "elbow_q_des": np.sin(time + 0.1), "elbow_tau": np.cos(time)}
+    pl.DataFrame(columns).write_csv(tmp_path / "a.csv")
+    found = guess_columns(loads(MIXED), tmp_path / "a.csv")
+    lines = {g.target: g.line() for g in found.guesses}
+    assert 'from = "elbow_tau"' in lines["ctrl/m"]
+    assert lines["ctrl/grip"].endswith('"ctrl/grip" = 0.1')
+    assert found.missing == ()
+    (tmp_path / "mine.toml").write_text(found.text)
+    assert set(read_log(tmp_path / "a.csv", mapping=tmp_path / "mine.toml").column("ctrl/grip")) == {0.1}
+
+
+def test_encoder_steps(recorded):
+    """Integers of an absolute encoder of 4,096 steps, beyond any range in radians or degrees."""
+    steps = {
+        name: np.round(values * 4096 / 360 + 2048) if name.endswith("position") or name.startswith("goal") else values
+        for name, values in recorded.items()
+    }
+    found = {g.target: g for g in guess_mapping(steps, ARM)}
+    guess = found["qpos/elbow"]
+    assert (guess.unit, guess.scale) == ("rev", 1 / 4096)
+    np.testing.assert_allclose(2 * np.pi * guess.scale * steps["elbow_position"] + guess.offset,
+                               np.radians(recorded["elbow_position"]), atol=1e-3)  # fmt: skip
+    assert "encoder steps" in guess.doubts[0]
+    assert found["ctrl/a1"].scale == guess.scale
+
+
+def test_states_hold_positions_then_velocities():
+    """Twice as many numbers as joints are taken as a state, and numbers in place of names are a doubt."""
+    found = assign(["hip", "knee"], [f"states/{k}" for k in range(4)])
+    assert found.columns == {0: "states/0", 1: "states/1"}
+    assert any("velocities" in doubt for doubt in found.doubts)
+    assert any("order" in doubt for doubt in assign(["hip", "knee"], ["q_0", "q_1"]).doubts)
+    assert not assign(["joint1", "joint2"], ["q_0", "q_1"]).doubts
+
+
+def test_stamps_without_a_name(recorded):
+    """A column that grows steadily holds the stamps; numbers of rows do not."""
+    columns = {"row": np.arange(len(recorded["battery"])) * 1.0, "tick": recorded["Timestamp"], **recorded}
+    del columns["Timestamp"]
+    (time,) = (g for g in guess_mapping(columns, ARM) if g.target == "time")
+    assert (time.column, time.unit) == ("tick", "ms")
+    assert "taken as time stamps" in time.doubts[0]

@@ -1,6 +1,7 @@
 """Tables of every format, and the sentences for those that cannot be read."""
 
 import gzip
+import json
 
 import numpy as np
 import polars as pl
@@ -9,7 +10,7 @@ import pytest
 from truesim.core.errors import FileError, TruesimError
 from truesim.files.logs import read_log, read_logs
 from truesim.files.logs.read import read_columns
-from truesim.files.logs.tables import COMPRESSIONS
+from truesim.files.logs.text import COMPRESSIONS
 
 TIME, ANGLE = np.arange(50) / 30, np.random.default_rng(0).normal(size=50) * 1e-7
 
@@ -88,10 +89,10 @@ def test_words_are_left_out_and_said(tmp_path):
         ("a.csv", b"time,a\n0,1\n2,1\n1.5,1\n3,1\n", ["backwards", "row 4", "from 2 to 1.5 s", "sort its rows"]),
         ("a.csv", b"time,a\n0,1\n,1\n2,1\n", ["missing in sample 2", "1 of 3 stamps"]),
         ("a.csv", b"time,a\n0,1\n1,2,3\n", ["cannot be read as a table"]),
-        ("a.csv", b"\xff\xfe\x00\x01", ["cannot be read as a table"]),
+        ("a.csv", b"\xff\xfe\x00", ["cannot be read as a table"]),
         ("a.parquet", b"nonsense", ["a.parquet cannot be read as a table"]),
         ("a.npz", b"nonsense", ["a.npz cannot be read as NPZ"]),
-        ("a.xlsx", b"PK", ["no known format", ".parquet"]),
+        ("a.docx", b"PK", ["no known format", ".parquet"]),
     ],
 )
 def test_mistakes_are_one_sentence(tmp_path, name, content, words):
@@ -168,3 +169,78 @@ def test_stamps_of_loggers(tmp_path):
         "rows without a stamp were left out (1).",
         "rows written out of order were sorted (1).",
     ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1", "utf-8-sig"])
+def test_encodings_of_spreadsheets(tmp_path, encoding):
+    """Older encodings than UTF-8 are read."""
+    (tmp_path / "a.csv").write_bytes("time,winkel [°]\n0,1\n1,2\n".encode(encoding))
+    assert list(read_columns(tmp_path / "a.csv")["winkel [°]"]) == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "cure"),
+    [
+        ("a.csv", b"PK\x03\x04" + bytes(50), "export the table as CSV"),
+        ("a.xlsx", b"PK\x03\x04", "export the table as CSV"),
+        ("a.npy", b"\x93NUMPY", r"np\.savez"),
+        ("a.csv", b"1,2\x00", "binary"),
+        ("a.jsonl", b'{"time": 0}\n{"time"', "Line 2"),
+        ("a.jsonl", b"[1, 2]", "no record"),
+        ("a.jsonl", b"\n", "no samples"),
+        ("a.json", b"{}", r"\.jsonl"),
+    ],
+)
+def test_other_formats_are_told_with_a_cure(tmp_path, name, content, cure):
+    """A file that is no log is named, with what to do."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(FileError, match=cure):
+        read_columns(tmp_path / name)
+
+
+def test_a_header_without_rows(tmp_path):
+    """No samples, no guess."""
+    (tmp_path / "a.csv").write_text("time,qpos/elbow\n")
+    with pytest.raises(FileError, match="no samples"):
+        read_columns(tmp_path / "a.csv")
+
+
+def test_records_of_json_lines(tmp_path):
+    """Numbers are named by their path; lists get the names of the record's joints."""
+    rows = [
+        {"stamp": {"sec": 5, "nanosec": k}, "name": ["a", "b"], "position": [k, 7], "state": {"x": [1, np.nan, 2]}}
+        for k in range(3)
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = read_columns(tmp_path / "a.jsonl")
+    np.testing.assert_allclose(found["stamp/sec"] - 5, [0, 1e-9, 2e-9], atol=1e-12)
+    assert list(found["position/a"]) == [0, 1, 2]
+    assert list(found["state/x/0"]) == [1, 1, 1]
+    assert np.isnan(found["state/x/1"]).all()
+
+
+def test_joint_states_without_a_header(tmp_path):
+    """What `ros2 topic echo --csv` writes: stamp, frame, names, positions, velocities."""
+    rows = [f"5,{10_000_000 * k},base,elbow,wrist,0.{k},0.5,0.0,0.0" for k in range(1, 5)]
+    (tmp_path / "a.csv").write_text("\n".join(rows))
+    found = read_columns(tmp_path / "a.csv")
+    np.testing.assert_allclose(found["sec"] - 5, [0.01, 0.02, 0.03, 0.04])
+    assert list(found["position/elbow"]) == [0.1, 0.2, 0.3, 0.4]
+    assert list(found["velocity/wrist"]) == [0, 0, 0, 0]
+
+
+def test_one_row_for_each_joint(tmp_path):
+    """Rows of a long table are spread: one row a stamp, one column a joint; what a joint did not log is missing."""
+    rows = [f"{0.1 * k},{joint},{k + offset}" for k in range(3) for joint, offset in (("elbow", 0), ("wrist", 10))]
+    (tmp_path / "a.csv").write_text("\n".join(["time,joint,position", *rows[:-1]]))
+    log = read_log(tmp_path / "a.csv")
+    np.testing.assert_allclose(log.time, [0, 0.1, 0.2])
+    np.testing.assert_array_equal(log.column("position/elbow"), [0, 1, 2])
+    np.testing.assert_array_equal(log.column("position/wrist"), [10, 11, np.nan])
+
+
+def test_dates_with_a_time_zone(tmp_path):
+    """One offset for all rows is left out."""
+    text = "time,a\n2025-03-01 10:00:00.5+01:00,1\n2025-03-01 10:00:01+01:00,2\n"
+    (tmp_path / "a.csv").write_text(text)
+    np.testing.assert_allclose(np.diff(read_log(tmp_path / "a.csv").time), [0.5])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 COMMAND_WORDS = {
     *("cmd", "cmds", "qcmd", "command", "commands", "commanded", "ctrl", "control", "target", "targets", "qtarget"),
     *("goal", "goals", "desired", "des", "qdes", "dsr", "d", "action", "actions", "setpoint", "setpoints", "sp"),
-    *("ref", "qref", "reference", "references", "trajectory", "leader", "master"),
+    *("u", "ref", "qref", "reference", "references", "trajectory", "leader", "master"),
 }
 """Words of commands; `q_d` is the desired position, and whom a leader arm moves follows it."""
 RATE_WORDS = {
@@ -21,7 +21,19 @@ EFFORT_WORDS = TORQUE_WORDS | {
     *("temperature", "temperatures", "temp", "voltage", "voltages", "power"),
 }
 OTHER_WORDS = {"error", "errors", "err", "status", "gain", "gains", "kp", "kd", "ki", "id", "ids"}
-POSITION_WORDS = {"q", "qpos", "pos", "position", "positions", "angle", "angles", "actual", "measured", "state"}
+POSITION_WORDS = {
+    "q",
+    "qpos",
+    "pos",
+    "position",
+    "positions",
+    "angle",
+    "angles",
+    "actual",
+    "measured",
+    "state",
+    "states",
+}
 """Words of positions, where several numbered columns could be meant."""
 
 
@@ -88,7 +100,7 @@ def assign(labels: Sequence[str], columns: Sequence[str], like: Sequence[str] = 
         fitting = {k: found for k, each in enumerate(own) if (found := _naming(each, columns))}
         if fitting:
             return _choose(fitting, own, _words_of(like))
-    return _numbered(len(labels), columns, _words_of(like))
+    return _numbered(labels, columns, _words_of(like))
 
 
 def _naming(label: list[str], columns: Sequence[str]) -> list[str]:
@@ -110,8 +122,12 @@ def _choose(fitting: Mapping[int, list[str]], labels: Sequence[list[str]], like:
     return Assignment(chosen, _doubt(list(others)))
 
 
-def _numbered(count: int, columns: Sequence[str], like: set[str]) -> Assignment:
-    """Columns that are numbered like the labels: as many of them, or fewer for the first labels."""
+def _numbered(labels: Sequence[str], columns: Sequence[str], like: set[str]) -> Assignment:
+    """Columns that are numbered like the labels: as many of them, fewer for the first labels, or twice as many.
+
+    Twice as many are positions, then velocities, as in the state of a robot.
+    """
+    count = len(labels)
     sets: dict[tuple[str, ...], dict[int, str]] = collections.defaultdict(dict)
     for c in columns:
         numbers = list(re.finditer(r"\d+", c))
@@ -120,7 +136,8 @@ def _numbered(count: int, columns: Sequence[str], like: set[str]) -> Assignment:
             sets[stem].setdefault(int(numbers[-1][0]), c)
     whole = [stem for stem, found in sets.items() if len(found) == count]
     part = [stem for stem, found in sets.items() if 1 < len(found) < count]
-    stems = whole or part
+    double = [stem for stem, found in sets.items() if len(found) == 2 * count]
+    stems = whole or double or part
     if not stems:
         return Assignment({})
 
@@ -129,10 +146,13 @@ def _numbered(count: int, columns: Sequence[str], like: set[str]) -> Assignment:
         return -len(sets[stem]), -len(like & words), -len(POSITION_WORDS & words)
 
     best, *others = sorted(stems, key=fit)
-    chosen = dict(enumerate(c for _, c in sorted(sets[best].items())))
+    chosen = dict(enumerate([c for _, c in sorted(sets[best].items())][:count]))
     doubts = _doubt([next(iter(sets[stem].values())) for stem in others if fit(stem) == fit(best)])
+    if whole and count > 1 and not any(re.search(r"\d", label) for label in labels):
+        doubts += ("numbers, not names: taken in the order of the robot's joints",)
     if not whole:
-        doubts += (f"{len(chosen)} numbers for {count} names: taken as the first {len(chosen)}",)
+        rest = ", the others as velocities" if double else ""
+        doubts += (f"{len(sets[best])} numbers for {count} names: taken as the first {len(chosen)}{rest}",)
     return Assignment(chosen, doubts)
 
 

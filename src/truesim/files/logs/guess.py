@@ -21,12 +21,19 @@ from truesim.physics.model.kinds import HINGE, SLIDE
 from truesim.physics.model.model import Model
 from truesim.physics.model.targets import matches_pattern
 
-STAMP_WORDS = {"t", "time", "times", "timestamp", "stamp", "seconds", "sec", "millis", "elapsed", "clock"}
+STAMP_WORDS = {
+    *("t", "time", "times", "timestamp", "timestamps", "stamp", "stamps", "seconds", "sec", "millis", "elapsed"),
+    *("clock", "datetime", "epoch", "ts", "zeit"),
+}
 DEGREE_WORDS = {"deg", "degs", "degree", "degrees"}
 PLAUSIBLE_PERIODS = (2e-4, 0.3)
 """Shortest and longest plausible time between samples [s]."""
+MIN_STEPS, STEADY = 20, 0.2
+"""Samples, and steadiness of the steps, from which on a column without such a name may hold stamps."""
 ASSUMED_RATE = 100.0
 """Sampling rate of a log without stamps, for the user to correct [Hz]."""
+ENCODER_STEPS = 4096
+"""Steps a turn of the absolute encoders of Feetech and Dynamixel servos."""
 FULL_PERCENT = 101.0
 """Largest number of positions in percent, with rounding."""
 HINGE_MARGIN, SLIDE_MARGIN = 0.5, 0.1
@@ -51,15 +58,19 @@ class Guess:
     doubts: tuple[str, ...] = ()
     servo: bool = False
     """True if it is a position command of an actuator that is a motor in the robot file."""
+    constant: float | None = None
+    """Value in place of a column [SI units]."""
 
     def line(self) -> str:
         """The line in a mapping file, after its doubts as comments."""
+        comments = "".join(f"# {doubt}\n" for doubt in self.doubts)
+        if self.constant is not None:
+            return f'{comments}"{self.target}" = {self.constant:.9g}'
         parts = [f'from = "{self.column}"']
         parts += [f'unit = "{self.unit}"'] if self.unit else []
         parts += [f"sign = {self.sign}"] if self.sign != 1 else []
         parts += [f"scale = {self.scale:.9g}"] if self.scale != 1 else []
         parts += [f"offset = {self.offset:.9g}"] if self.offset else []
-        comments = "".join(f"# {doubt}\n" for doubt in self.doubts)
         return f'{comments}"{self.target}" = {{ {", ".join(parts)} }}'
 
 
@@ -80,9 +91,8 @@ def guess_mapping(columns: Mapping[str, np.ndarray], model: Model, only: Sequenc
     found = [] if time is None else [time]
     places = assign(labels, role.positions)
     for j, column in places.columns.items():
-        unit, doubts = _guess_unit(columns[column], model, joints[j])
-        doubts = () if unit == "deg" and set(split_words(column)) & DEGREE_WORDS else doubts
-        found.append(Guess(joint_position_columns(model, joints[j])[0], column, unit, doubts=doubts))
+        guess = Guess(joint_position_columns(model, joints[j])[0], column)
+        found.append(_with_unit(guess, columns[column], model, joints[j]))
     if places.doubts:
         found[-len(places.columns)] = _doubted(found[-len(places.columns)], places.doubts)
     return [*found, *_guess_commands(columns, model, role, found)]
@@ -91,7 +101,7 @@ def guess_mapping(columns: Mapping[str, np.ndarray], model: Model, only: Sequenc
 def _guess_commands(
     columns: Mapping[str, np.ndarray], model: Model, role: Roles, measured: Sequence[Guess]
 ) -> list[Guess]:
-    """Controls: what servos were told, or the torques of motors.
+    """Controls: the torques of motors, and what servos were told.
 
     Args:
         columns: Recorded numbers by name.
@@ -99,36 +109,60 @@ def _guess_commands(
         role: What the columns hold.
         measured: Guessed stamps and positions.
     """
-    own = {g.target: g for g in measured}
-    driven = [model.driven(i) for i in range(model.nu)]
     taken = {g.column for g in measured}
-    commands = [c for c in role.commands if c not in taken]
-    told = [c for c in commands if not is_torque(c, model.joints.names)]
-    motors = _are_motors(model)
+    motors = [i for i in range(model.nu) if _is_motor(model, i)]
     moving = [c for c in role.torques if c not in taken and np.ptp(np.nan_to_num(columns[c])) > 0]
-    if motors and (torques := assign(driven, moving)).columns:
-        other = f"; --servo 'joints/*:kp=50' takes position commands ({told[0]}) instead" if told else ""
-        doubt = f"a torque, taken as the control of its motor [N m or N]{other}"
-        return _first_doubted(
-            [Guess(command_columns(model)[i], c, doubts=(doubt,)) for i, c in torques.columns.items()], torques.doubts
-        )
+    torques = assign([model.driven(i) for i in motors], moving)
+    commands = [c for c in role.commands if c not in taken]
+    if not torques.columns:
+        return _told(columns, model, range(model.nu), commands, measured)
+    told = [c for c in commands if not is_torque(c, model.joints.names)]
+    other = f"; --servo 'joints/*:kp=50' takes position commands ({told[0]}) instead" if told else ""
+    doubt = f"a torque, taken as the control of its motor [N m or N]{other}"
+    names = command_columns(model)
+    found = [Guess(names[motors[k]], c, doubts=(doubt,)) for k, c in torques.columns.items()]
+    found = _first_doubted(found, torques.doubts)
+    named = [c for c in told if any(set(split_words(c)) >= set(split_words(n)) for n in _servo_names(model, motors))]
+    servos_left = [i for i in range(model.nu) if i not in motors]
+    return [*found, *(_told(columns, model, servos_left, named, measured) if named else [])]
+
+
+def _servo_names(model: Model, motors: Sequence[int]) -> list[str]:
+    """Names of the actuators that are no motors, and of their joints."""
+    others = [i for i in range(model.nu) if i not in motors]
+    return [name for i in others for name in (model.actuators.names[i], model.driven(i))]
+
+
+def _told(
+    columns: Mapping[str, np.ndarray],
+    model: Model,
+    actuators: Sequence[int],
+    commands: Sequence[str],
+    measured: Sequence[Guess],
+) -> list[Guess]:
+    """Commands of some actuators, by their names or by the joints that they drive."""
+    own = {g.target: g for g in measured}
+    driven = [model.driven(i) for i in actuators]
     like = [g.column for g in measured[1:]]
-    chosen = told if any("kp" in servos.gains(model.actuators, i) for i in range(model.nu)) and told else commands
-    by_name = assign(list(model.actuators.names), chosen, like)
+    told = [c for c in commands if not is_torque(c, model.joints.names)]
+    chosen = told if any("kp" in servos.gains(model.actuators, i) for i in actuators) and told else commands
+    by_name = assign([model.actuators.names[i] for i in actuators], chosen, like)
     if not by_name.columns:
         by_name = assign(driven, chosen, like)
     found = []
-    for i, column in by_name.columns.items():
-        place, joint = own.get(f"qpos/{driven[i]}"), model.actuators.joints[i]
-        unit = _guess_unit(columns[column], model, joint)[0] if joint >= 0 and place is not None and place.unit else ""
-        guess = Guess(command_columns(model)[i], column, unit)
-        found.append(_with_sign(guess, place, columns, own.get("time"), motors))
+    for k, column in by_name.columns.items():
+        i = actuators[k]
+        place, joint = own.get(f"qpos/{driven[k]}"), model.actuators.joints[i]
+        guess = Guess(command_columns(model)[i], column)
+        if joint >= 0 and place is not None and place.unit:
+            guess = dataclasses.replace(_with_unit(guess, columns[column], model, joint), doubts=())
+        found.append(_with_sign(guess, place, columns, own.get("time"), _is_motor(model, i)))
     return _first_doubted(found, by_name.doubts)
 
 
-def _are_motors(model: Model) -> bool:
-    """True if all actuators are torque motors."""
-    return all(name == AFFINE for name in model.actuators.models) and not np.any(model.actuators.bias)
+def _is_motor(model: Model, actuator: int) -> bool:
+    """True for a torque motor."""
+    return model.actuators.models[actuator] == AFFINE and not np.any(model.actuators.bias[actuator])
 
 
 def _first_doubted(found: list[Guess], doubts: tuple[str, ...]) -> list[Guess]:
@@ -160,6 +194,10 @@ def _guess_time(columns: Mapping[str, np.ndarray]) -> Guess | None:
     steps = {n: np.diff(columns[n][np.isfinite(columns[n])]) for n in named}
     steps = {n: each for n, each in steps.items() if np.mean(each > 0) > 0.1}
     name = next((n for n, each in steps.items() if np.all(each >= 0)), next(iter(steps), None))
+    unnamed: tuple[str, ...] = ()
+    if name is None:
+        steps = {n: np.diff(values) for n, values in columns.items() if _looks_like_stamps(values)}
+        name, unnamed = next(iter(steps), None), ("grows steadily: taken as time stamps",)
     if name is None:
         return None
     each = steps[name]
@@ -167,9 +205,38 @@ def _guess_time(columns: Mapping[str, np.ndarray]) -> Guess | None:
     low, high = PLAUSIBLE_PERIODS
     fitting = [u for u in ("s", "ms", "us", "ns") if low <= period * UNIT_FACTORS[u] <= high]
     doubts: tuple[str, ...] = () if len(fitting) == 1 else (f"samples are {period:.4g} apart: is the unit right?",)
+    doubts += unnamed
     doubts += (f"decreases {np.sum(each < 0)} times",) if np.any(each < 0) else ()
     unit = fitting[0] if fitting else "s"
     return Guess("time", name, "" if unit == "s" else unit, doubts=doubts)
+
+
+def _looks_like_stamps(values: np.ndarray) -> bool:
+    """True for numbers that grow in every sample, in steps of nearly one size; numbers of rows grow by one."""
+    steps = np.diff(values)
+    if len(steps) < MIN_STEPS or not np.all(steps > 0):
+        return False
+    period = float(np.median(steps))
+    return period != 1 and float(np.median(np.abs(steps - period))) < STEADY * period
+
+
+def _with_unit(guess: Guess, values: np.ndarray, model: Model, joint: int) -> Guess:
+    """The guess of a position with its unit, and doubts about it."""
+    unit, doubts = _guess_unit(values, model, joint)
+    if unit == "deg" and (set(split_words(guess.column)) & DEGREE_WORDS or "°" in guess.column):
+        doubts = ()
+    if not unit and doubts and model.joints.kinds[joint] == HINGE and _are_encoder_steps(values):
+        low, high = np.nanmin(values), np.nanmax(values)
+        doubt = f"integers from {low:g} to {high:g}: taken as encoder steps, {ENCODER_STEPS} a turn, zero in the middle"
+        doubts = (f"{doubt}; sign and offset depend on how the servo is mounted",)
+        return dataclasses.replace(guess, unit="rev", scale=1 / ENCODER_STEPS, offset=-np.pi, doubts=doubts)
+    return dataclasses.replace(guess, unit=unit, doubts=doubts)
+
+
+def _are_encoder_steps(values: np.ndarray) -> bool:
+    """True for the integers of an absolute encoder."""
+    known = values[np.isfinite(values)]
+    return bool(np.all(known == np.round(known)) and known.min() >= 0 and FULL_PERCENT < known.max() < ENCODER_STEPS)
 
 
 def _guess_unit(values: np.ndarray, model: Model, joint: int) -> tuple[str, tuple[str, ...]]:
@@ -215,7 +282,10 @@ def _with_sign(
         missing = "its joint's position was not found" if own is None else "no column holds time stamps"
         return dataclasses.replace(guess, doubts=(f"{missing}: not checked",))
     stamps = columns[time.column] * UNIT_FACTORS[time.unit or "s"]
-    log = Log(np.maximum.accumulate(stamps), {"u": columns[guess.column], "q": columns[own.column]})
+    known = np.isfinite(stamps)
+    log = Log(
+        np.maximum.accumulate(stamps[known]), {"u": columns[guess.column][known], "q": columns[own.column][known]}
+    )
     found = float(compare(log, ["u"], ["q"]).correlation[0, 0])
     if found < SIGN_CORRELATION:
         doubt = f"moves against {own.column} ({found:.2f}): sign flipped"

@@ -10,6 +10,7 @@ from truesim.core.errors import TruesimError
 from truesim.files.logs.guess import FULL_PERCENT, Guess, guess_mapping, mapping_text
 from truesim.files.logs.lerobot import GRIPPER, calibration_units, is_lerobot
 from truesim.files.logs.read import read_columns
+from truesim.physics.model.columns import command_columns
 from truesim.physics.model.model import Model
 
 PERCENT_BELOW_ZERO = -2.0
@@ -43,7 +44,7 @@ class GuessedMapping:
 
     def unit(self, guess: Guess) -> str:
         """Unit of the column of a guess; empty for SI units."""
-        return "percent" if guess.scale != 1 else guess.unit
+        return "encoder steps" if guess.unit == "rev" else "percent" if guess.scale != 1 else guess.unit
 
 
 def guess_columns(model: Model, log: Path, calibration: Path | None = None, only: Sequence[str] = ()) -> GuessedMapping:
@@ -64,9 +65,24 @@ def guess_columns(model: Model, log: Path, calibration: Path | None = None, only
             f"{', '.join(model.joints.names[:8])}; the log has {shown}. Is it the log of another robot?"
         )
     found = _percent(model, found, columns, calibration, is_lerobot(log))
+    found += _unrecorded_commands(model, {g.target for g in found})
     targets = {g.target for g in found}
     missing = tuple(f"ctrl/{name}" for name in model.actuators.names if f"ctrl/{name}" not in targets)
     return GuessedMapping(log.name, tuple(found), missing)
+
+
+def _unrecorded_commands(model: Model, targets: set[str]) -> list[Guess]:
+    """Constant commands of joints of an MJCF robot that were not recorded; those of a URDF are held without any."""
+    names = command_columns(model)
+    if not targets.intersection(names) or (model.source is not None and model.source.format == "urdf"):
+        return []
+    found = []
+    for i, target in enumerate(names):
+        if target not in targets and f"qpos/{model.driven(i)}" not in targets:
+            low, high = (float(end) for end in np.asarray(model.actuators.control_range[i]))
+            value = float(np.clip(0.0, low, high))
+            found.append(Guess(target, "", constant=value, doubts=(f"was not recorded: taken as {value:g}",)))
+    return found
 
 
 def _percent(

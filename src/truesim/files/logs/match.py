@@ -33,7 +33,7 @@ class Matching:
             name: Name of the log in the message.
         """
         for column, meant in self.unused.items():
-            if meant is not None:
+            if meant is not None and not meant.startswith("qvel/"):  # velocities need not be recorded
                 raise NameUnknownError(
                     f"{name} has a column {column!r}, which this robot does not; did you mean {meant!r}? "
                     "Rename it, or map it in a mapping file."

@@ -16,17 +16,27 @@ from truesim.files.logs.lerobot import is_lerobot, read_lerobot, select_episodes
 from truesim.files.logs.log import Log
 from truesim.files.logs.mapping import ColumnMap, TableLayout, apply_mapping, column_map, read_mapping
 from truesim.files.logs.plain_csv import read_plain_csv
+from truesim.files.logs.records import read_records
 from truesim.files.logs.stamps import join_stamps, order_rows
-from truesim.files.logs.tables import COMPRESSIONS, numeric_columns, read_csv, read_npz, read_parquet
+from truesim.files.logs.tables import numeric_columns, read_csv, read_npz, read_parquet, spread_joints
+from truesim.files.logs.text import COMPRESSIONS
 from truesim.physics.model.source import Finding
 
 LOG_READERS: "dict[str, Callable[[Path, TableLayout], libraries.polars.DataFrame]]" = {
     **dict.fromkeys((".csv", ".tsv", ".txt", ".dat", ".log"), read_csv),
     ".parquet": read_parquet,
     ".npz": read_npz,
+    **dict.fromkeys((".jsonl", ".ndjson"), read_records),
     **dict.fromkeys((".mcap", ".bag", ".db3"), lambda path, _: read_bag(path)),
 }
 """Reader of each file extension."""
+OTHER_FORMATS = {
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "a spreadsheet: export the table as CSV"),
+    ".npy": "one array without names: save it with names, np.savez('run.npz', time=…, q=…)",
+    **dict.fromkeys((".mat", ".h5", ".hdf5", ".pkl", ".pickle"), "not read: save its arrays as NPZ or CSV"),
+    ".json": "not read: write one record a line into a file that ends in .jsonl",
+}
+"""Common formats that are not read, and what to do."""
 STAMP_UNITS = ("s", "ms", "us", "ns")
 GUESS_COMMAND = "`truesim inspect ROBOT LOG --write-mapping mine.toml` guesses one."
 """End of messages that advise a mapping file."""
@@ -106,6 +116,8 @@ def read_columns(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
                 raise FileError(f"{path} has no episodes {_span(chosen or range(1))}.")
         else:
             table = _table(path, TableLayout())
+        if table.is_empty():
+            raise FileError(f"{path.name} has no samples.")
         table = join_stamps(numeric_columns(table)[0])
     return {column: table[column].to_numpy() for column in table.columns}
 
@@ -144,6 +156,8 @@ def _table(path: Path, layout: TableLayout) -> "libraries.polars.DataFrame":
     if path.is_dir() and not (path / "metadata.yaml").is_file():
         raise FileError(f"{path} is a folder, but no ROS 2 bag (it has no metadata.yaml); name the log files in it.")
     reader = LOG_READERS[".bag"] if path.is_dir() else LOG_READERS.get(log_ending(path))
+    if reader is None and path.suffix.lower() in OTHER_FORMATS:
+        raise FileError(f"{path.name} is {OTHER_FORMATS[path.suffix.lower()]}.")
     if reader is None:
         raise FileError(
             f"{path.name} is of no known format; logs end in {', '.join(LOG_READERS)}; text may be compressed "
@@ -153,7 +167,7 @@ def _table(path: Path, layout: TableLayout) -> "libraries.polars.DataFrame":
         raise FileError(f"{path} is not a regular file.")
     try:
         with parsing(path.name, "a log"):
-            return _read_with(reader, path, layout)
+            return spread_joints(_read_with(reader, path, layout), ("time", *TIME_COLUMN_NAMES))
     except OSError as error:
         raise FileError(f"{path.name} cannot be read as a table: {str(error).splitlines()[0].rstrip('.')}.") from None
 

@@ -1,14 +1,10 @@
 """Tables of numbers from CSV, Parquet and NPZ files."""
 
-import bz2
-import gzip
 import io
-import lzma
+import itertools
 import zipfile
-import zlib
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,27 +12,35 @@ from truesim.core import libraries
 from truesim.core.errors import FileError
 from truesim.files.logs.lerobot import expand_vectors
 from truesim.files.logs.mapping import TableLayout
+from truesim.files.logs.text import read_text
 
 SEPARATORS = (";", "\t", "|", ",", " ")
 """Possible separators of a text file; the first of them that occurs in its first line is used."""
-COMPRESSIONS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-"""Readers of compressed text files, by their last ending."""
 MIN_NUMERIC_FRACTION = 0.5
 """A text column of which a larger fraction can be parsed is a column of numbers with missing values."""
 COMMENT_MARKS = "#%"
 """Beginnings of comments before a table, and of names of columns."""
+JOINT_STATE_FIELDS = ("position", "velocity", "effort")
+"""Fields of ROS's joint states, in order."""
 NUMERIC_KINDS = "biufmM"
 """Kinds of NumPy's types that are signals or stamps."""
+OFFSET_OF_ZONE = r"(Z|[+-]\d\d:?\d\d)$"
+"""Offset of a time zone after a date."""
+JOINT_COLUMNS = ("joint", "joint_name", "name", "motor", "motor_name")
+"""Columns of the joint that a row belongs to, where every joint has a row of its own."""
+MAX_JOINTS = 64
+"""More different words in such a column are no joints."""
 DECIMAL_COMMA = r"^([+-]?\d+(,\d+)?(e[+-]?\d+)?|nan|)$"
 
 
 def read_csv(path: Path, layout: TableLayout) -> "libraries.polars.DataFrame":
     """Read the columns of a text file; the separator is detected in its first line."""
-    text = _without_comments(_text(path))
+    text = _without_comments(read_text(path))
     first = _first_line(text)
     separator = layout.separator or _separator(first)
     unnamed = _is_number(first.split(separator)[0])
-    if unnamed and not layout.columns:
+    echoed = _echoed_columns(first.split(separator)) if unnamed else ()
+    if unnamed and not layout.columns and not echoed:
         raise FileError(
             f"{path.name} begins with numbers, not with names of columns; a mapping file can name them: "
             '[file] columns = ["time", "qpos/elbow"].'
@@ -48,12 +52,14 @@ def read_csv(path: Path, layout: TableLayout) -> "libraries.polars.DataFrame":
         infer_schema=False,
         truncate_ragged_lines=False,
     )
-    return _apply_layout(table, layout, path)
+    if echoed and not layout.columns:
+        table = table.rename(dict(zip(table.columns, echoed, strict=True)))
+    return apply_layout(table, layout, path)
 
 
 def read_parquet(path: Path, layout: TableLayout) -> "libraries.polars.DataFrame":
     """Read the columns of a Parquet file; entries of a list column are `name/0`, `name/1` and so on."""
-    return _apply_layout(expand_vectors(libraries.polars.read_parquet(path)), layout, path)
+    return apply_layout(expand_vectors(libraries.polars.read_parquet(path)), layout, path)
 
 
 def read_npz(path: Path, layout: TableLayout) -> "libraries.polars.DataFrame":
@@ -80,7 +86,7 @@ def read_npz(path: Path, layout: TableLayout) -> "libraries.polars.DataFrame":
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name} {length}" for name, length in list(lengths.items())[:8])
         raise FileError(f"The arrays of {path.name} differ in length: {shown}.")
-    return _apply_layout(libraries.polars.DataFrame(columns), layout, path)
+    return apply_layout(libraries.polars.DataFrame(columns), layout, path)
 
 
 def numeric_columns(table: "libraries.polars.DataFrame") -> "tuple[libraries.polars.DataFrame, list[str]]":
@@ -114,15 +120,61 @@ def _as_numbers(values: "libraries.polars.Series") -> "libraries.polars.Series |
     said = text.is_not_null() & ~text.is_in(["", "nan", "null", "none", "na", "n/a", "-"])
     if parsed.count() > MIN_NUMERIC_FRACTION * len(text.filter(said)) or not said.any():
         return parsed
-    dates = text.str.to_uppercase().str.to_datetime(strict=False, time_unit="ns") if _has_dates(text) else None
+    dates = _dates(text.str.to_uppercase()) if _has_dates(text) else None
     return None if dates is None or dates.null_count() == len(dates) else _as_numbers(dates)
+
+
+def _dates(text: "libraries.polars.Series") -> "libraries.polars.Series":
+    """Dates of stamps; one offset of a time zone for all is left out."""
+    offset = text.str.extract(OFFSET_OF_ZONE)
+    text = text.str.replace(OFFSET_OF_ZONE, "") if offset.drop_nulls().n_unique() == 1 else text
+    return text.str.strip_chars().str.to_datetime(strict=False, time_unit="ns")
 
 
 def _has_dates(text: "libraries.polars.Series") -> bool:
     return bool(text.str.contains(r"^\d{4}-\d\d-\d\d[t ]\d\d:\d\d").any())
 
 
-def _apply_layout(table: "libraries.polars.DataFrame", layout: TableLayout, path: Path) -> "libraries.polars.DataFrame":
+def spread_joints(
+    table: "libraries.polars.DataFrame", stamps: Sequence[str]
+) -> "libraries.polars.DataFrame":
+    """The table with one row per stamp, if every joint has a row of its own: `position` becomes `position/elbow`.
+
+    Args:
+        table: The table.
+        stamps: Names that the column of stamps may have, in lower case.
+    """
+    pl = libraries.polars
+    key = next((c for c in table.columns if c.lower() in JOINT_COLUMNS and table[c].dtype == pl.String), None)
+    time = next((c for c in table.columns if c.lower() in stamps), None)
+    if key is None or time is None or not 1 < table[key].n_unique() <= min(MAX_JOINTS, table.height // 2):
+        return table
+    values = [c for c in table.columns if c not in (key, time)]
+    parts = table.partition_by(key, as_dict=True, maintain_order=True)
+    spread = table.select(time).unique(maintain_order=True)
+    for (joint,), part in parts.items():
+        own = part.unique(time, keep="last", maintain_order=True)
+        own = own.select(time, *(pl.col(c).alias(f"{c}/{joint}") for c in values))
+        spread = spread.join(own, on=time, how="left", maintain_order="left")
+    return spread
+
+
+def _echoed_columns(cells: Sequence[str]) -> tuple[str, ...]:
+    """Columns of `ros2 topic echo --csv` of joint states, which writes no header; none for other tables.
+
+    A row holds seconds, nanoseconds, the frame, the names of the joints, then as many positions, velocities, efforts.
+    """
+    if len(cells) < 5 or not (cells[0].isdigit() and cells[1].isdigit()) or _is_number(cells[2]):
+        return ()
+    names = list(itertools.takewhile(lambda cell: not _is_number(cell), cells[3:]))
+    fields, rest = divmod(len(cells) - 3 - len(names), max(len(names), 1))
+    if not names or rest or not 1 <= fields <= len(JOINT_STATE_FIELDS):
+        return ()
+    numbers = [f"{field}/{name.strip()}" for field in JOINT_STATE_FIELDS[:fields] for name in names]
+    return ("sec", "nanosec", "frame", *(f"name/{k}" for k in range(len(names))), *numbers)
+
+
+def apply_layout(table: "libraries.polars.DataFrame", layout: TableLayout, path: Path) -> "libraries.polars.DataFrame":
     """The table with the names of the layout, and with stamps at its rate."""
     if layout.columns:
         if len(layout.columns) != table.width:
@@ -139,16 +191,6 @@ def _vectors(array: np.ndarray) -> list[tuple[str, np.ndarray]]:
     if array.ndim == 1:
         return [("", array)]
     return [(f"/{i}", column) for i, column in enumerate(array.T)] if array.ndim == 2 else []
-
-
-def _text(path: Path) -> bytes:
-    """Content of a text file, decompressed."""
-    opened = COMPRESSIONS.get(path.suffix.lower(), open)
-    try:
-        with opened(path, "rb") as file:
-            return file.read()
-    except (EOFError, zlib.error, lzma.LZMAError) as error:
-        raise FileError(f"{path.name} cannot be decompressed: {str(error).rstrip('.')}.") from None
 
 
 def _without_comments(text: bytes) -> bytes:

@@ -123,7 +123,8 @@ def diagnose_predictions(
     found = found.widen(shift, jacobian) if shift.any() else found
     widened = shift**2 > np.diag(found.coordinates)
     values = estimates(solution, found, options, widened, status is Status.DOES_NOT_FIT)
-    stepped = time_step_diagnostics(solution, values, options) if minimal else ()
+    usable = minimal and status is not Status.DOES_NOT_FIT
+    stepped = time_step_diagnostics(solution, values, options) if usable else ()
     return Diagnosis(
         estimates=values,
         uncertainty=found,

@@ -20,7 +20,8 @@ def undetermined(solution: Solution, found: Uncertainty, threshold: float) -> Bo
         found: Covariance of its coordinates.
         threshold: `DiagnoseOptions.identifiable_std`.
     """
-    return np.sqrt(np.diag(found.coordinates)) > threshold * _scale(solution)
+    variance = np.diag(found.coordinates)  # negative by rounding where nothing is known
+    return np.sqrt(np.where(variance >= 0, variance, np.inf)) > threshold * _scale(solution)
 
 
 def undetermined_groups(solution: Solution, found: Uncertainty, threshold: float) -> list[tuple[str, ...]]:

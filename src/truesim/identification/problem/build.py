@@ -125,7 +125,11 @@ def _check_columns(log: Log, model: Model) -> None:
     if missing or not held:
         matching(log, model).check(log.name)
     if missing:
-        log.column(missing[0])
+        others = f" and {len(missing) - 1} more commands" if len(missing) > 1 else ""
+        raise TruesimError(
+            f"{log.name} has no column {missing[0]!r}{others}: a simulation needs what every actuator was told. If it "
+            f"was constant, a mapping file says so: [columns] '{missing[0]}' = 0.0."
+        )
 
 
 def _simulator(
