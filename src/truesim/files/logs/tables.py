@@ -135,9 +135,7 @@ def _has_dates(text: "libraries.polars.Series") -> bool:
     return bool(text.str.contains(r"^\d{4}-\d\d-\d\d[t ]\d\d:\d\d").any())
 
 
-def spread_joints(
-    table: "libraries.polars.DataFrame", stamps: Sequence[str]
-) -> "libraries.polars.DataFrame":
+def spread_joints(table: "libraries.polars.DataFrame", stamps: Sequence[str]) -> "libraries.polars.DataFrame":
     """The table with one row per stamp, if every joint has a row of its own: `position` becomes `position/elbow`.
 
     Args:
