@@ -16,7 +16,7 @@ TRUE_MASSES = {"forearm": 1.25, "hand": 1.15}
 """True masses [kg]; the file says 1.1 and 0.7."""
 TRUE_DAMPING = (0.9, 0.9, 0.4, 0.15)
 """[N m s/rad]"""
-TRUE_FRICTION = (0.35, 0.5, 0.25, 0.08)
+TRUE_FRICTION = np.array([0.35, 0.5, 0.25, 0.08])
 """Coulomb friction [N m]; static friction is a third larger."""
 TRUE_STRIBECK_VELOCITY = 0.05
 """[rad/s]"""
@@ -80,5 +80,5 @@ def _motion(time: Float[np.ndarray, " samples"], rng: np.random.Generator) -> Fl
 
 def _friction(v: Float[np.ndarray, " nv"]) -> Float[np.ndarray, " nv"]:
     """Coulomb friction with the Stribeck effect [N m]."""
-    level = np.array(TRUE_FRICTION) * (1 + np.exp(-((v / TRUE_STRIBECK_VELOCITY) ** 2)) / 3)
+    level = TRUE_FRICTION * (1 + np.exp(-((v / TRUE_STRIBECK_VELOCITY) ** 2)) / 3)
     return -level * np.tanh(v / 0.005)

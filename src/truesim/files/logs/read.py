@@ -1,5 +1,6 @@
 """Reading and writing of log files."""
 
+import csv
 import dataclasses
 import os
 import re
@@ -146,7 +147,10 @@ def write_log(path: str | os.PathLike[str], columns: Mapping[str, Float[np.ndarr
     """Write columns as CSV in full precision, atomically."""
     path = Path(path)
     part = path.with_name(path.name + ".part")
-    libraries.polars.DataFrame({name: np.asarray(values) for name, values in columns.items()}).write_csv(part)
+    with part.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True))
     part.replace(path)
 
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from truesim.core import libraries
 from truesim.core.typing import Float, Int
+from truesim.optimize.nonnegative import nonnegative_least_squares
 
 DRAWS = 4
 """Draws of each kind of noise. Larger is slower and more exact."""
@@ -103,7 +103,7 @@ def _variances(products: np.ndarray, expected: np.ndarray, pairs: np.ndarray) ->
     if excess * np.sqrt(pairs[1]) < SIGNIFICANT:
         return white
     scale = 1 / np.sqrt(np.maximum(pairs, 1))
-    return np.asarray(libraries.scipy.optimize.nnls(expected * scale[:, None], products * scale)[0])
+    return nonnegative_least_squares(expected * scale[:, None], products * scale)
 
 
 def _expected(
