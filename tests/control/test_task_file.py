@@ -55,6 +55,11 @@ def test_a_file_is_a_task(tmp_path):
         ("weight = 0.01", "wieght = 0.01", "did you mean 'weight'"),
         ("push", "pull", "There is no actuator named 'pull'"),
         ("hinge = 0.3", "hing = 0.3", "did you mean 'hinge'"),
+        ("steps = 50", 'steps = "fifty"', "steps is 'fifty'; it must be a whole number"),
+        ("timestep = 0.01", "timestep = -0.1", "The time step is -0.1 s"),
+        ("weight = 0.01", 'weight = "x"', "costs.effort.weight holds 'x'; it must be a number"),
+        ("hinge = 0.3", 'hinge = "up"', "start.q holds 'up'"),
+        ("[0.005, 0.02]", "0.01", "design.timestep is 0.01; it must be a pair"),
         ("[design]", "[desing]", "did you mean 'design'"),
     ],
 )

@@ -65,6 +65,8 @@ class Task:
         model = self.simulator.model
         if self.steps < 1:
             raise TruesimError(f"A task has {self.steps} steps; it needs at least one.")
+        if not self.simulator.timestep > 0:
+            raise TruesimError(f"The time step is {self.simulator.timestep:g} s; it must be positive.")
         if not self.costs:
             raise TruesimError("A task needs at least one cost, or every motion is as good as any other.")
         if not model.nu:

@@ -35,6 +35,8 @@ QUANTITIES: dict[str, tuple[type[AbstractQuantity], tuple[str, ...]]] = {
     "contact_distance": (ContactDistance, ()),
 }
 """Quantities by their names in a file, with their keys."""
+WORDS = ("quantity", "when", "frame", "joints")
+"""Keys of a cost or limit whose values are not numbers."""
 SECTIONS = ("steps", "timestep", "start", "bounds", "costs", "limits", "design")
 
 
@@ -62,6 +64,7 @@ def _task(content: Mapping[str, Any], model: Model, contact: AbstractContact | N
     _check_keys("task", content, SECTIONS)
     if "steps" not in content:
         raise TruesimError("The task has no steps: give their number, such as steps = 100.")
+    _check_content(content)
     simulator = Simulator.of(model, timestep=content.get("timestep"), contact=contact)
     start = content.get("start", {})
     _check_keys("start", start, ("q", "v"))
@@ -69,13 +72,42 @@ def _task(content: Mapping[str, Any], model: Model, contact: AbstractContact | N
     v = _by_joint(model, start.get("v"), np.zeros(model.nv))
     return Task(
         simulator,
-        int(content["steps"]),
+        content["steps"],
         {name: _cost(name, table, model) for name, table in content.get("costs", {}).items()},
         {name: _limit(name, table, model) for name, table in content.get("limits", {}).items()},
         start=simulator.initial_state(q=q, v=v),
         bounds=_bounds(model, content.get("bounds", {})),
         design={path: (float(low), float(high)) for path, (low, high) in content.get("design", {}).items()},
     )
+
+
+def _check_content(content: Mapping[str, Any]) -> None:
+    """Raise an error where something else stands in place of numbers."""
+    if type(content["steps"]) is not int:
+        raise TruesimError(f"steps is {content['steps']!r}; it must be a whole number.")
+    for section in SECTIONS[2:]:
+        if not isinstance(content.get(section, {}), Mapping):
+            raise TruesimError(f"{section} is {content[section]!r}; it must be a table, [{section}].")
+    _check_numbers("timestep", content.get("timestep", 1.0))
+    for section in ("start", "bounds", "design"):
+        for name, value in content.get(section, {}).items():
+            _check_numbers(f"{section}.{name}", value)
+            if section != "start" and np.shape(value) != (2,):
+                raise TruesimError(f"{section}.{name} is {value!r}; it must be a pair [low, high].")
+    for section in ("costs", "limits"):
+        for name, table in content.get(section, {}).items():
+            if not isinstance(table, Mapping):
+                raise TruesimError(f"{section}.{name} is {table!r}; it must be a table, [{section}.{name}].")
+            for key in table.keys() - set(WORDS):
+                _check_numbers(f"{section}.{name}.{key}", table[key])
+
+
+def _check_numbers(place: str, value: Any) -> None:
+    """Raise an error unless a value is a number, or a list or table of numbers."""
+    for item in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        _check_numbers(place, item)
+    if not isinstance(value, Mapping | list | int | float) or isinstance(value, bool):
+        raise TruesimError(f"{place} holds {value!r}; it must be a number, or a list or table of numbers.")
 
 
 def _cost(name: str, table: Mapping[str, Any], model: Model) -> Cost:
