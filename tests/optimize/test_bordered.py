@@ -84,3 +84,19 @@ def test_nothing_in_the_border():
     bare = chains._replace(border=chains.border[..., :0])
     x = eliminate(bare, C[:0, :0], h[:0]).chains(np.zeros(0))
     np.testing.assert_allclose(x.ravel(), np.linalg.solve(dense[:-1, :-1], -chains.gradient.ravel()), rtol=1e-9)
+
+
+def test_unknown_directions_stay_zero():
+    """A block that knows nothing of one of its numbers is no error."""
+    chains, C, h, _ = system(2, 3, 3, 2, [3, 3])
+    blind = np.diag([1.0, 1.0, 0.0])
+    parts = chains.diagonal, chains.coupling, chains.border, chains.gradient
+    D, E, F, g = (blind @ x if x.ndim == 4 else x @ blind for x in parts)
+    D, E = D @ blind, E @ blind
+    reduced = eliminate(Chains(D, E, F, g), C, h)
+    x = reduced.chains(np.linalg.solve(reduced.corner, -reduced.gradient))
+    assert np.isfinite(x).all()
+    assert not x[..., 2].any()
+    small = [np.ascontiguousarray(a[..., :2, :2]) for a in (D, E)]
+    known = eliminate(Chains(*small, np.ascontiguousarray(F[..., :2, :]), np.ascontiguousarray(g[..., :2])), C, h)
+    np.testing.assert_allclose(reduced.corner, known.corner, rtol=1e-9)

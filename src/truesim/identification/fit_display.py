@@ -10,6 +10,7 @@ import numpy as np
 
 from truesim.core.errors import unknown_name
 from truesim.identification.diagnose.diagnosis import Part
+from truesim.identification.diagnose.estimates import EstimateFlag, Flag
 from truesim.identification.diagnose.messages import explain
 from truesim.physics.model.targets import matches_pattern
 
@@ -50,7 +51,7 @@ def noted_rows(fit: "Fit") -> tuple[list[tuple[str, ...]], str]:
     Returns:
         Rows of name, start, value, 95 % interval, unit and notes; the sentence, empty if there is none.
     """
-    flags = {e.path: [str(flag) for flag in e.flags] for e in fit.estimates if not e.is_known}
+    flags = {e.path: _shortened(e.flags) for e in fit.estimates if not e.is_known}
     common = common_flags(list(flags.values()))
     rows: list[tuple[str, ...]] = []
     for name, start, value, _, low, high, unit, _ in rows_of(fit):
@@ -62,6 +63,14 @@ def noted_rows(fit: "Fit") -> tuple[list[tuple[str, ...]], str]:
         notes += [flag for flag in flags[path] if flag not in common] if name in (path, f"{path}[0]") else []
         rows.append((name, f"{start:.5g}", f"{value:.5g}", f"{low:.5g} … {high:.5g}", unit, "; ".join(notes)))
     return rows, f"All of them: {'; '.join(common)}." if common else ""
+
+
+def _shortened(flags: Sequence[EstimateFlag]) -> list[str]:
+    """Flags in words; of the correlations, the first and how many more there are."""
+    others = [str(flag) for flag in flags if flag.kind is not Flag.CORRELATED]
+    correlated = [str(flag) for flag in flags if flag.kind is Flag.CORRELATED]
+    more = f" and {len(correlated) - 1} more" if len(correlated) > 1 else ""
+    return [*others, *(word + more for word in correlated[:1])]
 
 
 def summary_text(fit: "Fit") -> str:

@@ -14,6 +14,9 @@ import numpy as np
 
 from truesim.core.typing import Float
 
+SINGULAR = 1e-13
+"""Eigenvalues of a singular block, relative to its largest, that count as zero. Larger leaves out more."""
+
 
 class Chains(NamedTuple):
     """Blocks of a bordered system; blocks beyond the end of a chain have D = 1 and zeros elsewhere."""
@@ -62,7 +65,7 @@ def eliminate(chains: Chains, corner: Float[np.ndarray, "p p"], gradient: Float[
     right = np.concatenate([E, F, g[..., None]], axis=-1)
     diagonal = D[:, 0]
     for i in range(D.shape[1]):
-        solved[:, i] = np.linalg.solve(diagonal, right[:, i])
+        solved[:, i] = _solve(diagonal, right[:, i])
         if i + 1 < D.shape[1]:
             carried = E[:, i].transpose(0, 2, 1) @ solved[:, i]
             diagonal = D[:, i + 1] - carried[..., :n]
@@ -76,3 +79,11 @@ def eliminate(chains: Chains, corner: Float[np.ndarray, "p p"], gradient: Float[
         border=border,
         offset=offset,
     )
+
+
+def _solve(a: Float[np.ndarray, "w n n"], b: Float[np.ndarray, "w n k"]) -> Float[np.ndarray, "w n k"]:
+    """Solve symmetric systems; directions that are singular to rounding stay zero."""
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(a, rcond=SINGULAR, hermitian=True) @ b

@@ -24,9 +24,9 @@ class DiagnoseOptions:
     misfit_ratio: float = 10.0
     """Root-mean-square residuals larger than this many times the sensor's noise: the model does not fit, even if few
     samples are the cause. Open-loop errors larger than that lead to the score test as well."""
-    contradicted_change: float = 5.0
+    contradicted_change: float = 2.0
     """Fixed parameters that the residuals contradict, and that would move an estimate by more standard deviations than
-    this if they were free: the model does not fit. Smaller changes are within the widened intervals."""
+    this if they were free: the model does not fit. Smaller changes stay within the intervals."""
     explained: float = 0.5
     """A group of fixed parameters that explains a larger fraction of the residual: the model does not fit without it,
     and intervals are widened to the values that the free parameters take with it."""
