@@ -33,9 +33,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Leave what has been imported and collected out of garbage collections, which otherwise take two seconds each."""
+    """Leave what has been imported and collected out of garbage collections, which otherwise take two seconds each.
+
+    Tracing makes many objects and little garbage, so that collections are rare.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000)
 
 
 @pytest.fixture(scope="module", autouse=True)

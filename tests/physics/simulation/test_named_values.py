@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.evaluation import compiled, evaluate
 from tests.physics.contact.scenes import BALL, CUBE, scene
 from tests.robots import CONSTRAINED, SMOOTH, robot, start
 from truesim.core.errors import NameUnknownError, TruesimError
@@ -94,9 +95,9 @@ def test_derivatives_flow_through_replace(simulator):
     def central(f, x, h=1e-5):
         return (f(x + h) - f(x - h)) / (2 * h)
 
-    gradient = jax.jit(jax.grad(by_name))
-    np.testing.assert_allclose(gradient(0.5), central(jax.jit(by_name), 0.5), rtol=1e-7)
-    several = jax.jit(jax.vmap(jax.grad(by_name)))(jnp.array([0.2, 0.5]))
+    gradient = compiled(jax.grad(by_name), 0.5)
+    np.testing.assert_allclose(gradient(0.5), central(compiled(by_name, 0.5), 0.5), rtol=1e-7)
+    several = evaluate(jax.vmap(jax.grad(by_name)), jnp.array([0.2, 0.5]))
     np.testing.assert_allclose(several[1], gradient(0.5), rtol=1e-12)
     assert abs(several[0] - several[1]) > 1e-9
 
@@ -165,8 +166,8 @@ def test_simulators_can_be_made_inside_a_trace():
         assert simulator.joint_model == usual.joint_model
         return simulator
 
-    inside = jax.jit(jax.grad(lambda x: end(made, x)))(0.3)
-    outside = jax.jit(jax.grad(lambda x: end(lambda x: usual.replace({"joints/a.frictionloss": x}), x)))(0.3)
+    inside = evaluate(jax.grad(lambda x: end(made, x)), 0.3)
+    outside = evaluate(jax.grad(lambda x: end(lambda x: usual.replace({"joints/a.frictionloss": x}), x)), 0.3)
     np.testing.assert_allclose(inside, outside, rtol=1e-12)
     assert abs(inside) > 1e-6
 

@@ -79,7 +79,13 @@ def _trend(x: np.ndarray, residual: np.ndarray) -> list[list[float]]:
     if len(x) < 2 * MIN_BIN_DOTS:
         return []
     order = np.array_split(np.argsort(x), min(TREND_BINS, len(x) // MIN_BIN_DOTS))
-    return [[float(f"{np.median(x[k]):.4g}"), float(f"{np.median(residual[k]):.3g}")] for k in order]
+    return [[float(f"{_middle(x[k]):.4g}"), float(f"{_middle(residual[k]):.3g}")] for k in order]
+
+
+def _middle(values: np.ndarray) -> float:
+    """Median; `np.median` takes ten times as long for few values."""
+    values = np.sort(values)
+    return float(values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
 
 
 def _rms(residual: np.ndarray) -> np.ndarray:
