@@ -45,10 +45,10 @@ def compare(scene: Path, instances: int, name: str, seed: int = 0) -> Parity:
         model = load(scene)
     except TruesimError as error:
         return Parity(name, reason=str(error).replace(str(scene), scene.name).replace("\n", " "))
-    simulator = Simulator.of(model, contact=MujocoContact.of(model))
     missing = _condensed(left_out(model, contact=True))
     if not model.nq:
         return Parity(name, reason="nothing moves")
+    simulator = Simulator.of(model, contact=MujocoContact.of(model))
     engine = engine_of(simulator)
     if isinstance(engine, str):
         return Parity(name, reason="; ".join([*missing, engine]))
@@ -58,7 +58,6 @@ def compare(scene: Path, instances: int, name: str, seed: int = 0) -> Parity:
         mujoco.mj_resetDataKeyframe(m, d, 0)
     controls = random_walk(d.ctrl, instances, seed)
     q, v = np.tile(d.qpos, (instances, 1)), np.tile(d.qvel, (instances, 1))
-    assert model.source is not None, "it was loaded from a file"
     assert model.source is not None, "it was loaded from a file"
     ours = engine.rollout(q, v, np.zeros_like(v), controls[..., list(model.source.rows.actuators)])
     theirs = _their_motion(m, d, controls)

@@ -34,6 +34,16 @@ def test_one_sentence_and_exit_code_two(truesim, tmp_path, text, words, verb):
         assert word in outcome.sentence
 
 
+@pytest.mark.parametrize("inside", ["", '<body><geom size=".1"/></body>'], ids=["empty", "no joint"])
+def test_nothing_that_moves(truesim, tmp_path, inside):
+    """A scene without joints can be inspected; a simulation says what is missing."""
+    (tmp_path / "part.xml").write_text(f"<mujoco><worldbody>{inside}</worldbody></mujoco>")
+    assert truesim("inspect", "part.xml").code == 0
+    outcome = truesim("simulate", "part.xml", "--seconds", 1)
+    assert outcome.code == 2
+    assert "part.xml has no joints" in outcome.sentence
+
+
 def test_a_missing_file(truesim):
     """A file that is not there is named."""
     outcome = truesim("inspect", "nowhere.urdf")

@@ -165,7 +165,7 @@ def _run(simulator: Simulator, state: State, commands: np.ndarray) -> tuple[Traj
     steps = len(commands)
     padded = np.concatenate([commands, np.repeat(commands[-1:], -steps % chunk, axis=0)])
     by_tables = simulator.constraint_contact is not None and reason_against(simulator) is None
-    parameters_fixed = functools.partial(record, simulator)  # constants, for the smallest kernel
+    parameters_fixed = functools.partial(record, simulator, diagnostics=not by_tables)  # constants: the smallest kernel
     advance: Callable[..., Trajectory] = parameters_fixed if by_tables else jax.jit(parameters_fixed)
     state = simulator.started(state, jnp.asarray(commands[0]))
     pieces: list[Trajectory] = []
@@ -222,8 +222,8 @@ def print_motion(trajectory: Trajectory, out: Path, done: int, steps: int) -> No
         when = trajectory.time[np.argmin(finite)]
         raise TruesimError(f"{message(RESULTS.not_finite)} It happened at {when:g} s; {out} has the motion until then.")
     console.print(f"Simulated {trajectory.time[-1]:g} s in {done} steps of {trajectory.time[1]:g} s: {out}")
-    rough = int(np.sum(trajectory.info.result._value == RESULTS.constraints_not_converged._value))
-    if rough:
+    info = trajectory.info
+    if info and (rough := int(np.sum(info.result._value == RESULTS.constraints_not_converged._value))):
         console.print(f"In {rough} of them: {message(RESULTS.constraints_not_converged)}")
     if done < steps:
         console.print(f"Interrupted after {done} of {steps} steps.")

@@ -1,10 +1,12 @@
 """MJCF texts that XML forbids, and files with equal base names, are read as MuJoCo reads them."""
 
 import mujoco
+import numpy as np
 import pytest
 
 from truesim.core.errors import FileError
-from truesim.files.robots import load
+from truesim.files.robots import load, loads
+from truesim.files.robots.frames import matrix_of_quaternion
 
 
 def body(name, *inside):
@@ -96,3 +98,30 @@ def test_bodies_are_those_of_mujoco(tmp_path, files):
     model = load(tmp_path / "m.xml")
     assert list(model.bodies.names) == [expected.body(i).name for i in range(1, expected.nbody)]
     assert model.bodies.mass.tolist() == expected.body_mass[1:].tolist()
+
+
+FRAMES = """<mujoco><worldbody>
+  <body name="a"><joint/><inertial pos="0 0 2e-7" quat="1 0 0 3e-7" mass="1" diaginertia="1 2 2.5"/>
+    <geom name="of body" size=".1" pos="1e-7 0 2e-7"/>
+    <site name="turned as the body" pos="1 0 0" quat="1 2e-7 0 0"/></body>
+  <body name="b"><joint/><inertial pos="0 0 .2" quat="1 .3 0 0" mass="1" diaginertia="1 2 2.5"/>
+    <geom name="of inertia" size=".1" pos="0 0 .2000001" quat="1 .3 0 2e-7"/>
+    <geom name="apart" size=".1" pos="0 0 .1" quat="1 0 .1 0"/></body>
+</worldbody></mujoco>"""
+
+
+def test_frames_that_differ_by_less_than_a_micrometre_are_equal():
+    """Poses relative to the bodies are those that MuJoCo computes."""
+    m, model = mujoco.MjModel.from_xml_string(FRAMES), loads(FRAMES)
+    data = mujoco.MjData(m)
+    mujoco.mj_forward(m, data)
+    assert m.geom_sameframe.tolist() == [1, 2, 0]
+    assert (m.site_sameframe.tolist(), m.body_sameframe.tolist()[1]) == ([3], 1)
+    assert model.bodies.com == pytest.approx(data.xipos[1:], abs=1e-16)
+    for part, position, rotation in (
+        (model.geoms, data.geom_xpos, data.geom_xmat),
+        (model.sites, data.site_xpos, data.site_xmat),
+    ):
+        assert part.position == pytest.approx(position, abs=1e-16)
+        matrices = [matrix_of_quaternion(q).ravel() for q in part.orientation]
+        assert np.array(matrices) == pytest.approx(rotation, abs=1e-15)

@@ -77,6 +77,10 @@ def test_record_agrees_with_rollout():
     np.testing.assert_array_equal(trajectory.q[1:], kept.q)
     np.testing.assert_allclose(trajectory.end.v, kept.v[-1])
     assert trajectory.info.constraint_force.shape == (50, simulator.model.nv)
+    bare = record(simulator, state, jnp.zeros((50, 1)), diagnostics=False)
+    assert bare.info is None
+    for name in ("time", "q", "v", "command"):
+        np.testing.assert_array_equal(getattr(bare, name), getattr(trajectory, name))
 
 
 def test_parts_that_the_routines_do_not_have():

@@ -61,8 +61,27 @@ def compile_mjcf(text: str, path: Path) -> tuple[mujoco.MjSpec, mujoco.MjModel, 
                 raise
             removed += missing
             compiled = spec.compile()
+    _snap_frames(compiled)
     notes = [Finding(path.name, f"MuJoCo says: {message}", "note") for message in dict.fromkeys(said)]
     return spec, compiled, (*removed, *notes)
+
+
+def _snap_frames(m: mujoco.MjModel) -> None:
+    """Make frames equal that MuJoCo takes to be equal, since they differ by less than 1e-6.
+
+    MuJoCo then computes the pose of a geom, a site or an inertia as that of its body, or of the body's inertia.
+    """
+    same = mujoco.mjtSameFrame
+    bodies = (m.body_sameframe, m.body_ipos, m.body_iquat, np.arange(m.nbody))
+    geoms = (m.geom_sameframe, m.geom_pos, m.geom_quat, m.geom_bodyid)
+    sites = (m.site_sameframe, m.site_pos, m.site_quat, m.site_bodyid)
+    for frames, position, orientation, body in (bodies, geoms, sites):
+        of_inertia = frames == same.mjSAMEFRAME_INERTIA
+        position[frames == same.mjSAMEFRAME_BODY] = 0
+        position[of_inertia] = m.body_ipos[body[of_inertia]]
+        orientation[np.isin(frames, (same.mjSAMEFRAME_BODY, same.mjSAMEFRAME_BODYROT))] = (1, 0, 0, 0)
+        of_inertia |= frames == same.mjSAMEFRAME_INERTIAROT
+        orientation[of_inertia] = m.body_iquat[body[of_inertia]]
 
 
 def _check_numbers(root: Element) -> None:

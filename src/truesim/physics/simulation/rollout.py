@@ -12,14 +12,12 @@ import numpy as np
 
 from truesim import native
 from truesim.core.errors import TruesimError
-from truesim.core.results import RESULTS
 from truesim.core.tracing import is_traced
 from truesim.core.typing import Array, Float
-from truesim.physics.dynamics import inverse_dynamics
 from truesim.physics.routines.engine import Engine
 from truesim.physics.simulation.backend import Backend, call_native, call_xla, chosen
-from truesim.physics.simulation.equation_of_motion import Constants
 from truesim.physics.simulation.function_tree import FunctionTree
+from truesim.physics.simulation.observation import observe
 from truesim.physics.simulation.routine_loops import closed_loop, ignores_info
 from truesim.physics.simulation.sensors import read_sensors
 from truesim.physics.simulation.simulator import Simulator
@@ -165,8 +163,8 @@ def _rolled(engine: Engine, simulator: Simulator, state: State, commands: np.nda
 
 
 def _rolled_samples(
-    engine: Engine, simulator: Simulator, state: State, commands: np.ndarray
-) -> tuple[tuple, tuple, StepInfo, State]:
+    engine: Engine, simulator: Simulator, state: State, commands: np.ndarray, diagnostics: bool
+) -> tuple[tuple, tuple, StepInfo | None, State]:
     """Samples and diagnostics of a motion by the table-driven routines, as `_samples` returns them."""
     state = _started(simulator, state, jnp.asarray(commands))
     rolled = roll(engine, state, commands)
@@ -175,31 +173,14 @@ def _rolled_samples(
     solved = np.concatenate([rolled.warmstart[0], beyond.warmstart[0]])
     q = np.concatenate([np.asarray(state.q)[None], rolled.qpos[0]])
     v = np.concatenate([np.asarray(state.v)[None], rolled.qvel[0], beyond.qvel[0]])
-    time = np.asarray(state.time + simulator.timestep * jnp.arange(0.0, len(commands) + 1))
-    args = (simulator, (q, v, solved), time, np.concatenate([commands, commands[-1:]]))
-    samples, info = call_native(_observed, args, identity=_observed)
+    time = np.asarray(state.time) + float(simulator.timestep) * np.arange(0.0, len(commands) + 1)
+    commands = np.concatenate([commands, commands[-1:]])
+    samples, info = observe(simulator, (q, v, solved), time, commands, diagnostics)
     every, final = (jax.tree.map(lambda x, at=at: x[at], samples) for at in (slice(None, -1), -1))
-    info = dataclasses.replace(info, iterations=jnp.asarray(rolled.iterations[0]))
+    if info is not None:
+        info = dataclasses.replace(info, iterations=jnp.asarray(rolled.iterations[0]))
     end = jax.tree.map(jnp.asarray, dataclasses.replace(last, time=final[0]))
     return every, final, info, end
-
-
-def _observed(simulator: Simulator, motion: tuple, time: Array, commands: Array) -> tuple[tuple, StepInfo]:
-    """Samples of a known motion, and diagnostics of its steps: forces follow from inverse dynamics."""
-    q, v, solved = motion
-    model, constants, none = simulator.model, Constants(None, None, None), jnp.zeros((), jnp.int32)
-
-    def one(_: None, x: tuple) -> tuple[None, tuple]:
-        q, v, after, solved, time, command = x
-        a = (after - v) / simulator.timestep
-        applied = simulator.equation(command, constants).applied(q, v)
-        sensors = read_sensors(simulator, State(q, v, time), command, constants, solved)
-        result = RESULTS.where(jnp.all(jnp.isfinite(q)) & jnp.all(jnp.isfinite(a)), RESULTS.ok, RESULTS.not_finite)
-        info = StepInfo(a, applied, inverse_dynamics(model, q, v, a) - applied, none, None, result)
-        return None, ((time, q, v, command, sensors), info)
-
-    _, (samples, info) = jax.lax.scan(one, None, (q, v[:-1], v[1:], solved, time, commands))
-    return samples, jax.tree.map(lambda x: x[:-1], info)
 
 
 class Trajectory(eqx.Module):
@@ -213,8 +194,8 @@ class Trajectory(eqx.Module):
     """The last command is repeated at the last sample."""
     sensors: dict[str, Float[Array, " samples *components"]]
     """Measurements of each sensor by name."""
-    info: StepInfo
-    """Diagnostics of each step."""
+    info: StepInfo | None
+    """Diagnostics of each step, if they were asked for."""
     end: State
     """State after the last step, from which the motion can continue."""
     memory: Any = None
@@ -229,6 +210,7 @@ def record(
     steps: int | None = None,
     memory: Any = None,
     backend: Backend | None = None,
+    diagnostics: bool = True,
 ) -> Trajectory:
     """Simulate and record a motion, with all sensors read at every sample.
 
@@ -239,13 +221,15 @@ def record(
         steps: Number of time steps under a controller.
         memory: Initial memory of a controller.
         backend: As in `rollout`.
+        diagnostics: Whether forces of the steps are needed. With the contact of an MJCF file they follow from the
+            motion by inverse dynamics, which is compiled for each robot; without, `info` is then None.
     """
     routine = differentiable_routine(simulator) if callable(control) and backend != "xla" else None
     if callable(control) and routine is not None:
         (_, memory), (commands, _) = _run_routine(
             routine, simulator, state, control, keep_states, (_checked(steps), True, memory)
         )
-        replayed = record(simulator, state, commands, backend=backend)
+        replayed = record(simulator, state, commands, backend=backend, diagnostics=diagnostics)
         return dataclasses.replace(replayed, memory=memory)
     if callable(control):
         run = functools.partial(_closed_samples, _checked(steps))
@@ -254,7 +238,7 @@ def record(
     else:
         _refuse_loop_arguments(steps, memory)
         if (engine := _engine(simulator, state, control, backend)) is not None:
-            samples, last, info, end = _rolled_samples(engine, simulator, state, np.asarray(control))
+            samples, last, info, end = _rolled_samples(engine, simulator, state, np.asarray(control), diagnostics)
         else:
             args = (simulator, state, control if isinstance(control, jax.Array) else np.asarray(control))
             samples, last, info, end = _call(_samples, args, _samples, backend)
