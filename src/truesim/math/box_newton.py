@@ -33,8 +33,8 @@ def minimize_in_box(
         high: Upper bounds.
     """
     if len(g) == 1:
-        x = jnp.clip(-g / H[0], low, high)
-        return x, unheld(H @ x + g, x, low, high)
+        best = jnp.clip(-g / H[0], low, high)
+        return best, unheld(H @ best + g, best, low, high)
 
     def value(x: Array) -> Array:
         return x @ (0.5 * (H @ x) + g)
@@ -58,7 +58,7 @@ def minimize_in_box(
         x, after = step(x)
         return x, after, count + 1, before - after > ROUNDING * (jnp.abs(after) + 1e-300)
 
-    x = jnp.clip(jnp.zeros_like(g), low, high)
+    x: Array = jnp.clip(jnp.zeros_like(g), low, high)
     start: tuple[Array, Array, Array, Array] = (x, value(x), jnp.zeros((), jnp.int32), jnp.ones((), bool))
     x, *_ = jax.lax.while_loop(proceed, round_, start)
     return x, unheld(H @ x + g, x, low, high)
