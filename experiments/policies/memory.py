@@ -125,7 +125,7 @@ def run(
     own = []
     for k, effects in robots.items():
         task = oracle_task(effects)
-        folder = trained(task, "oracle", out / f"oracle-{k}", steps // 2, k)
+        folder = trained(task, "oracle", out / f"oracle-{k}", steps, k)
         own.append(returns(folder, task, {k: effects}, episodes))
     return {**found, "oracle": [np.concatenate(own)]}
 
