@@ -19,9 +19,11 @@ from truesim.policies.adaptation import (
     AdaptOptions,
     ConditionedPolicy,
     ConditionedTraining,
+    OsiOptions,
     ParameterCoordinates,
     adapt,
     play_real,
+    train_osi,
     train_universal,
 )
 
@@ -52,6 +54,7 @@ def one_seed(quick: bool, seed: int) -> dict[str, np.ndarray]:
     task, found = unknown_cart_pole(), dict[str, np.ndarray]()
     searched = 12 if quick else 30
     policy = train_universal(task, ConditionedTraining(steps=50_000 if quick else 6_000_000, seed=seed))
+    osi = OsiOptions(rounds=1, epochs=1, seed=seed) if quick else OsiOptions(seed=seed)
 
     def keep(name: str, fixed) -> None:
         held_out = stand_in(task)
@@ -67,6 +70,7 @@ def one_seed(quick: bool, seed: int) -> dict[str, np.ndarray]:
         condition, values = identified_condition(policy, real)
         print(f"identified from one episode: {values}", flush=True)
         keep("nominal parameters, 0 episodes", policy.conditioned(policy.nominal))
+        keep("UP-OSI, 0 episodes", train_osi(policy, osi).runner())
         keep("identified, 1 episode", policy.conditioned(condition))
         options = AdaptOptions(seed=seed)
         then = adapt(policy, real, method="bayesian", episodes=searched // 3, start=condition, options=options)
