@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from experiments.adaptation import furuta, hopper
-from experiments.adaptation.online import settling_steps
+from experiments.adaptation.online import LateTruth, settling_steps, unknown_cart_pole
 from experiments.adaptation.rows import Setting, make_row
 from experiments.line_chart import Line, draw_lines
-from truesim.policies import TrainedPolicy
-from truesim.policies.adaptation import TaskBench, held_out_task
+from truesim.core.precision import float32
+from truesim.policies import Environment, TrainedPolicy
+from truesim.policies.adaptation import ConditionedPolicy, TaskBench, held_out_task
 from truesim.policies.networks import Normalizer, make_layers
 
 
@@ -35,6 +36,29 @@ def test_estimates_settle_when_their_error_has_fallen():
     errors = np.stack([shown, np.full(100, 0.5)], axis=1)
     assert settling_steps(errors) == pytest.approx(20, abs=1)
     assert np.isnan(settling_steps(errors[:, 1:]))
+
+
+@pytest.mark.slow
+def test_late_truth_is_that_of_some_steps_before():
+    """Told parameters follow a change by as many control steps; at the start they are told at once."""
+    task, rng = unknown_cart_pole(0.1), np.random.default_rng(0)
+    ends = -np.ones(4), np.ones(4)
+    fields = (task, make_layers(rng, (9, 8, 1), 0.1), "tanh", None, None, *ends)
+    now, late = (
+        Environment(policy.told_task, 2) for policy in (ConditionedPolicy(*fields), LateTruth(*fields, delay=3))
+    )
+    with float32():
+        told = []
+        for environment in (now, late):
+            episodes, outcome = environment.reset(0)
+            rows = [outcome.observation[:, 5:]]
+            for _ in range(12):
+                episodes, outcome = environment.step(episodes, np.zeros((2, 1), np.float32))
+                rows.append(outcome.observation[:, 5:])
+            told.append(np.array(rows))
+    assert np.abs(np.diff(told[0], axis=0)).max() > 0.1
+    np.testing.assert_array_equal(told[1][0], told[0][0])
+    np.testing.assert_array_equal(told[1][4:], told[0][1:-3])
 
 
 @pytest.fixture(scope="module")

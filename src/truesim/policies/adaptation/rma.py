@@ -94,9 +94,9 @@ class RmaOptions:
     epochs: int = 1
     """Passes over what was played in each regression."""
     rate: float = 1e-3
-    """Step size of Adam in the first iteration."""
-    last_rate: float = 1e-3
-    """In the last one, with a linear change between."""
+    """Step size of Adam."""
+    last_rate: float | None = None
+    """Step size at the end, with a linear change from the start; None for the same."""
     minibatch: int = 256
     seed: int = 0
 
@@ -116,7 +116,8 @@ def train_rma(
     o = options or RmaOptions()
     with float32():
         loop, updates = OnlineLoop(policy, o.network, o.episodes), o.epochs * (o.episodes * o.horizon // o.minibatch)
-        rate = libraries.optax.linear_schedule(o.rate, o.last_rate, o.iterations * updates)
+        last = o.rate if o.last_rate is None else o.last_rate
+        rate = libraries.optax.linear_schedule(o.rate, last, o.iterations * updates)
         regression = Regression(o.network, rate, o.minibatch)
         weights = o.network.init(np.random.default_rng(o.seed), loop.width, policy.size)
         optimizer, state = regression.start(weights), loop.start(o.seed, stagger=True)
