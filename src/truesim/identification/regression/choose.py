@@ -38,6 +38,8 @@ OFFSET_GAIN = 0.01
 """Offsets are estimated if they lower the cross-validated error by this fraction."""
 FRICTION_GAIN = 0.02
 """A friction term is added if it lowers a joint's cross-validated residual by this fraction. Larger adds fewer."""
+FRICTION_ROUNDS = 3
+"""Times that friction terms are chosen, each time with the inertial parameters found with the last ones."""
 LOAD_SHARE = 0.5
 """Load-dependent friction needs a load of at least this many times the Coulomb friction; below, the two are collinear.
 Larger asks for more load."""
@@ -122,8 +124,12 @@ def choose(model: Model, logs: Sequence[Log], load_friction: bool = True) -> Cho
     if load_friction:
         chosen = add_loads(model, loaded, chosen, weight)
     best = basic
-    if (chosen != terms).any():
+    for _ in range(FRICTION_ROUNDS):
+        if np.array_equal(chosen, best.system.terms):
+            break
         best = regress(ArmSystem.of(model, loaded, chosen), every, weight)
+        terms[:, LOAD_TERM] = chosen[:, LOAD_TERM]
+        chosen = choose_friction(ArmSystem.of(model, loaded, terms), best, load_friction=False)
     times = correlation_times(model, samples, best)
     return Chosen(samples, folds, textbook, first, basic, best, weight, times, errors, loaded)
 
@@ -179,7 +185,7 @@ def choose_friction(system: ArmSystem, found: Regressed, load_friction: bool) ->
     speed, load = list(range(STRIBECK_TERM, LOAD_TERM)), [LOAD_TERM] if load_friction else []
     for j in range(len(terms)):
         grams = _own_equations(system, found, j)
-        own = [t for t in (ARMATURE_TERM, DAMPING_TERM, FRICTION_TERM, OFFSET_TERM) if terms[j, t]]
+        own = [t for t in (ARMATURE_TERM, DAMPING_TERM, FRICTION_TERM, OFFSET_TERM, LOAD_TERM) if terms[j, t]]
         plain, candidates = _validated(grams, own), {*speed, *load}
         while candidates:
             errors = {t: _validated(grams, [*own, t]) for t in sorted(candidates) if _plausible(grams, own, t)}

@@ -17,7 +17,7 @@ from truesim.identification.regression.choose import fold, least_squares, residu
 from truesim.identification.regression.equations import reduce
 from truesim.identification.regression.errors import BAND, joint_names
 from truesim.identification.regression.estimate import BASIC_TERMS, ArmSystem, basic_terms, regress
-from truesim.identification.regression.signals import REST_SPEED, JointSamples, band_limited, rest_speeds
+from truesim.identification.regression.signals import SLIDING_SPEED, JointSamples, band_limited, rest_speeds
 from truesim.physics.model.kinds import HINGE
 from truesim.physics.model.model import Model
 from truesim.physics.model.tendons import couplings, with_coupling
@@ -90,7 +90,7 @@ def _left(
     if rows.sum() < MIN_COUPLED_ROWS:
         return np.inf
     w, dw = (x[rows, pair.first] + pair.sign * x[rows, pair.second] for x in (samples.v, samples.a))
-    motor = np.stack([dw, w, np.tanh(w / REST_SPEED[False])], axis=1)
+    motor = np.stack([dw, w, np.tanh(w / SLIDING_SPEED[False])], axis=1)
     none = np.zeros((len(w), len(BASIC_TERMS) + 1))
     size = motor.shape[1] + 2 * none.shape[1] + 1
     grams = np.zeros((int(folds.max()) + 1, 2, size, size))

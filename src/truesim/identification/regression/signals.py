@@ -30,6 +30,9 @@ SAMPLES_PER_PERIOD = 5.0
 REST_SPEED = {True: 0.005, False: 0.02}
 """Speed below which a joint counts as at rest: of slides [m/s] and hinges [rad/s]. A joint at rest holds any torque
 within its friction, so its row says nothing. Larger leaves out more rows and more of the onset of motion."""
+SLIDING_SPEED = {True: 0.002, False: 0.008}
+"""Speed over which dry friction builds up: of slides [m/s] and hinges [rad/s]. Larger hides friction at the onset of
+motion; smaller gives more weight to the sign of noise."""
 STRIBECK_SPEEDS = (0.05, 0.1, 0.3, 1.0)
 """Speeds over which friction may change between the onset of motion and full motion [rad/s or m/s]."""
 MIN_KEPT = 4
@@ -44,7 +47,7 @@ class JointSamples:
     v: Float[np.ndarray, "samples joints"]
     a: Float[np.ndarray, "samples joints"]
     direction: Float[np.ndarray, "samples joints"]
-    """Direction of motion, `tanh(v / rest speed)`, in the same band: the torque of dry friction as it is seen there."""
+    """Direction of motion, `tanh(v / sliding speed)`, in the same band: dry friction as it is seen there."""
     onsets: Float[np.ndarray, "samples joints speeds"]
     """Direction of motion times `exp(-(v / speed)^2)` for each of `STRIBECK_SPEEDS`, in the same band."""
     coupled: Float[np.ndarray, "samples couplings"]
@@ -121,7 +124,8 @@ def _parts(
 
     They are the stamps; q, v, a, direction, torque and onsets of friction; and directions of coupled motors.
     """
-    names, torques, rest, C = position_columns(model), TorqueMap.of(model), rest_speeds(model), coupling_matrix(model)
+    names, torques, C = position_columns(model), TorqueMap.of(model), coupling_matrix(model)
+    slow = np.array([SLIDING_SPEED[link.kind == SLIDE] for link in model.topology.links if link.joint >= 0])
     period = sampling(log).period
     if not np.isfinite(period):
         return
@@ -137,11 +141,11 @@ def _parts(
         q = np.stack([_resample_cubic(piece, name, time) for name in names])
         motion = filter_signals(q, period, own, range(3))
         v = motion[1]
-        sliding = np.tanh(v / rest[:, None])
+        sliding = np.tanh(v / slow[:, None])
         torque = low(np.stack([torques.joint(piece, j, time) for j in range(model.nv)]))
         onsets = [low(sliding * np.exp(-((v / speed) ** 2))) for speed in STRIBECK_SPEEDS]
         signals = np.stack([*(x[:, keep].T for x in motion), low(sliding), torque, *onsets])
-        yield kept, signals, low(np.tanh(C @ v / REST_SPEED[False]))
+        yield kept, signals, low(np.tanh(C @ v / SLIDING_SPEED[False]))
 
 
 def _low_pass(
