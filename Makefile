@@ -44,7 +44,7 @@ bench: setup
 docs: setup
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[docs]'
 	$(BIN)/python docs/build.py
-	$(BIN)/mkdocs build --strict --site-dir out/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir out/site
 
 clean:
 	rm -rf $(VENV) out

@@ -71,13 +71,12 @@ print(f"{played.terminated.sum()} of them ended early")
 from experiments.line_chart import Line, draw_lines
 
 progress = np.genfromtxt("balance/progress.csv", delimiter=",", names=True)
-name = next(column for column in progress.dtype.names if "return" in column)
 Path("images").mkdir(exist_ok=True)
 draw_lines(
     Path("images/fit_to_policy.svg"),
     "Training over the posterior of the fit",
-    ("control steps", name),
-    [Line(name, progress[progress.dtype.names[0]], progress[name])],
+    ("control steps", "return of an episode"),
+    [Line("return", progress["steps"], progress["return_"])],
 )
 
 # %% [markdown]

@@ -1,6 +1,7 @@
 """Benchmarks of adaptation: figures from returns, settling of estimates, and rollouts that are simulated in pieces."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from experiments.adaptation import furuta, hopper
 from experiments.adaptation.online import LateTruth, settling_steps, unknown_cart_pole
 from experiments.adaptation.rows import Setting, make_row
-from experiments.line_chart import Line, draw_lines
+from experiments.line_chart import BOTTOM, HEIGHT, TOP, Line, draw_lines
 from truesim.core.precision import float32
 from truesim.policies import Environment, TrainedPolicy
 from truesim.policies.adaptation import ConditionedPolicy, TaskBench, held_out_task
@@ -105,5 +106,7 @@ def test_charts_shade_intervals(tmp_path):
     text = (tmp_path / "c.svg").read_text()
     assert text.count("<polygon") == 1
     assert text.count("<polyline") == 2
-    assert ">0.9<" in text
-    assert ">-0.1<" in text
+    band = re.search(r'polygon points="([^"]*)"', text)[1]
+    heights = [float(point.partition(",")[2]) for point in band.split()]
+    assert (min(heights), max(heights)) == (TOP, HEIGHT - BOTTOM)
+    assert [tick for tick in ("-0.1", "0", "0.2", "0.8", "1") if f">{tick}<" in text] == ["0", "0.2", "0.8", "1"]

@@ -16,6 +16,7 @@ from truesim.studio.progress import PageObserver
 from truesim.studio.results import slider_scale
 from truesim.studio.session import Session, resimulate
 from truesim.studio.signals import Signals, log_signals
+from truesim.studio.words import plain
 
 FREE = ("bodies/hand.mass", "joints/elbow.damping")
 
@@ -65,6 +66,12 @@ def test_the_command_names_the_same_fit(session):
     assert words[words.index("--free") + 1 : words.index("--out")] == list(FREE)
 
 
+def test_patterns_keep_their_stars():
+    """Markdown shows a sentence with patterns as it is."""
+    assert plain("joints/*.damping, or actuators/*.kv") == r"joints/\*.damping, or actuators/\*.kv"
+    assert plain("shoulder_pan") == r"shoulder\_pan"
+
+
 def test_sliders_have_short_numbers():
     """Ends hold the given ones, and steps are 1, 2 or 5 times a power of ten."""
     assert slider_scale(0.0, 6.3) == (0.0, 6.3, 0.01)
@@ -104,6 +111,8 @@ def test_charts_are_drawn_wherever_the_mark_is():
         chart.mark(now)
         assert all(np.isfinite(curve[0]) for curve in panel.chart.data)
         assert np.argmax(panel.chart.data[-1]) == round(now * 100)
+    chart.show(Signals(time, ["qpos/elbow"], {"measured": 2 * measured}))
+    assert np.argmax(panel.chart.data[-1]) == 99
 
 
 def test_a_data_set_in_degrees_is_mapped_and_split(tmp_path):

@@ -28,6 +28,7 @@ from truesim.studio.results import ResultPanel
 from truesim.studio.session import Session
 from truesim.studio.signals import Signals, log_signals
 from truesim.studio.viewing import Viewing, prepare_server
+from truesim.studio.words import plain
 
 CHART_ASPECT = 2.6
 """Width of the chart of signals relative to its height; larger leaves more of the scene free."""
@@ -110,10 +111,10 @@ class Studio:
         self._robot_words.content = (
             f"**{model.name or path.name}**: {len(model.bodies.names)} bodies, {len(model.joints.names)} joints, "
             f"{model.nu} actuators, {len(model.sensors.declared)} sensors."
-            + "".join(f"\n\n- {finding}" for finding in model.findings[:5])
+            + "".join(f"\n\n- {plain(str(finding))}" for finding in model.findings[:5])
         )
         self.parameters.offer()
-        self.tell(f"{path.name} is loaded. **Next: Data.**")
+        self.tell(f"{plain(path.name)} is loaded. **Next: Data.**")
 
     def _add_data(self) -> None:
         self.data = DataStage(self.server, self.session, self.tell, self._show_logs, self._mapping_folder)
@@ -245,7 +246,7 @@ class Studio:
 
     def _warn(self, text: str) -> None:
         """Show a mistake above the stages, and over the scene where those are scrolled away."""
-        self.tell(f"⚠ {text}")
+        self.tell(f"⚠ {plain(text)}")
         for client in self.server.get_clients().values():
             client.add_notification("This did not work", text, auto_close_seconds=10.0, color="orange")
 

@@ -9,7 +9,7 @@ from truesim.core.grouped import grouped
 from truesim.files.logs import Log
 from truesim.files.logs.guessed import GuessedMapping
 from truesim.studio.session import Session
-from truesim.studio.words import breakable
+from truesim.studio.words import breakable, plain
 
 
 class DataStage:
@@ -83,7 +83,7 @@ class DataStage:
         except TruesimError as error:
             if mapping or not self._can_guess():
                 raise
-            self._tell(f"{error} **A mapping was guessed: check it below, then use it.**")
+            self._tell(f"{plain(str(error))} **A mapping was guessed: check it below, then use it.**")
             return
         rows = [f"| {log.name} | {len(log.time)} | {log.time[-1] - log.time[0]:.3g} s |" for log in logs]
         columns = ", ".join(f"`{column}`" for column in logs[0].columns if column not in logs[0].derived)

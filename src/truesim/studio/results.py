@@ -18,7 +18,7 @@ from truesim.studio.contact_forces import ContactForces, fit_contact_forces
 from truesim.studio.replay_panel import ReplayPanel
 from truesim.studio.session import resimulate
 from truesim.studio.signals import Signals, fit_signals
-from truesim.studio.words import breakable
+from truesim.studio.words import breakable, plain
 
 SLIDER_REACH = 3.0
 """End of a slider relative to the estimate; larger reaches farther with coarser steps."""
@@ -147,9 +147,12 @@ class ResultPanel:
         fit = self._fit
         with jax.enable_x64(True):
             found = suggest(fit, callback=lambda step: setattr(self._words, "content", f"{step} …"))
-        rows = [f"| `{s.port}` | {', '.join(s.names)} | {100 * s.explained:.0f} % |" for s in found.found[:SHOWN_PORTS]]
+        rows = [
+            f"| `{s.port}` | {plain(', '.join(s.names))} | {100 * s.explained:.0f} % |"
+            for s in found.found[:SHOWN_PORTS]
+        ]
         table = "\n\n| term | acts on | explains |\n|---|---|---|\n" + "\n".join(rows) if rows else ""
-        self._words.content = f"{found.sentence}{table}"
+        self._words.content = f"{plain(found.sentence)}{table}"
 
     def _draw_forces(self, frame: int) -> None:
         player = self._replay.player
@@ -211,7 +214,7 @@ def summary(fit: Fit, command: str) -> str:
         found = f"**{estimate(value, half / 2)}**{NO_BREAK}±{NO_BREAK}{number(half, 2)}"
         name = tie_of(e.path, fit.request.options.problem.ties) or e.path
         rows.append(f"| `{breakable(name)}` | {number(float(e.start), 3)} | {found} | {unit(e.unit)} |")
-    reasons = "".join(f"- {explain(diagnostic)}\n" for diagnostic in fit.diagnostics)
+    reasons = "".join(f"- {plain(explain(diagnostic))}\n" for diagnostic in fit.diagnostics)
     table = "| parameter | start | value ± 95 % | unit |\n|---|---|---|---|\n" + "\n".join(rows)
     return (
         f"### {str(fit.status).capitalize()}\n{reasons}\n{table}\n\n{score_table(fit)}"

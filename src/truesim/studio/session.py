@@ -32,6 +32,7 @@ from truesim.physics.model.model import Model
 from truesim.physics.parameters import free as free_parameters
 from truesim.report.sections.provenance import wrapped_command
 from truesim.scenes.motions import BodyPoses, poses_of, recorded_motion, simulated_motion
+from truesim.studio.words import plain
 
 PANEL_COMMAND_WIDTH = 48
 """Characters of a line of a command."""
@@ -171,7 +172,7 @@ class Session:
             if numbers
             else f"Free: {', '.join(chosen)}.",
             f"{fitted} {words} fitted, {self.holdout} held out; {samples} samples in all.",
-            *(str(finding) for log in self.logs for finding in log.findings if finding.severity == "warning"),
+            *(plain(str(finding)) for log in self.logs for finding in log.findings if finding.severity == "warning"),
         ]
 
     def run(self, out: Path | None, observer: Observer) -> Fit:
