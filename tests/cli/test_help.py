@@ -56,6 +56,14 @@ def test_usage_shows_arguments_as_they_are_typed(truesim, verb, usage):
     assert "<bool>" not in shown
 
 
+@pytest.mark.parametrize(("verb", "group"), [("play", "Global search"), ("play", "Limits"), ("gap", "Global search")])
+def test_groups_stand_where_they_belong(truesim, verb, group):
+    """A verb that neither searches nor limits a motion has no such group."""
+    shown = truesim(verb, "--help").out
+    assert group not in shown
+    assert "Machine" in shown
+
+
 def test_long_help_is_grouped(truesim):
     """The options of `identify` stand in groups."""
     outcome = truesim("identify", "--help")

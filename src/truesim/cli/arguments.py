@@ -152,7 +152,7 @@ Gear = Annotated[
     list[str] | None,
     typer.Option(
         "--gear",
-        help="Joint whose gear gives or has play, for MJCF: 'elbow:stiffness=9000,damping=5,backlash=0.002'.",
+        help="Joint whose gear gives or has play, for MJCF: 'elbow:stiffness=9000', and damping, backlash.",
         metavar="JOINT:stiffness=VALUE…",
         show_default=False,
     ),

@@ -1,6 +1,7 @@
 """Help of verbs: options in groups, and words for what an option takes."""
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 MIN_GROUPED = 10
@@ -22,10 +23,12 @@ PANELS: dict[str, tuple[str, ...]] = {
     "Global search": ("search", "engine", "workers", "solves", "cost"),
     "Limits of the motion": ("speed", "force_limit", "position", "noise", "rate"),
     "Output": ("out", "live", "force", "as_json", "quiet", "show", "write_mapping"),
-    "Machine": ("seed", "threads"),
+    "Machine": ("seed", "threads", "workers"),
     "Server": ("host", "port", "no_browser"),
 }  # fmt: skip
 """Groups of options, by the names of their parameters; others stay under "Options"."""
+NEEDED = {"Global search": "search", "Limits of the motion": "speed"}
+"""Parameters without which a verb has no such group."""
 SEARCH_ONLY = ("seconds",)
 """Options that belong to the search in verbs that have one."""
 TYPE_WORDS = {"float": "NUMBER", "int": "N", "str": "TEXT", "path": "PATH"}
@@ -55,7 +58,7 @@ def arrange(parameters: list[Any]) -> None:
     for option in options:
         option.metavar = _word(option)
         if len(options) >= MIN_GROUPED:
-            option.rich_help_panel = _panel(option.name, "search" in names)
+            option.rich_help_panel = _panel(option.name, names)
     order = [None, *PANELS]
     parameters.sort(key=lambda p: order.index(p.rich_help_panel) if p.param_type_name == "option" else -1)
 
@@ -64,10 +67,12 @@ def _no_type(ctx: Any) -> None:
     """Type of an argument in the help: none."""
 
 
-def _panel(name: str, searches: bool) -> str | None:
-    if searches and name in SEARCH_ONLY:
+def _panel(name: str, names: Collection[str]) -> str | None:
+    """Group of an option in a verb with parameters of these names."""
+    if "search" in names and name in SEARCH_ONLY:
         return "Global search"
-    return next((panel for panel, members in PANELS.items() if name in members), None)
+    own = (panel for panel, members in PANELS.items() if name in members and NEEDED.get(panel, name) in names)
+    return next(own, None)
 
 
 def _word(option: Any) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from truesim.core.typing import Bool, Float
-from truesim.scenes.cameras import ASPECT, FIELD_OF_VIEW, camera_for
+from truesim.scenes.cameras import ASPECT, FIELD_OF_VIEW, Camera, camera_for
 from truesim.scenes.motions import BodyPoses
 from truesim.scenes.replay import FITTED_COLOR, START_COLOR, Replay
 from truesim.scenes.shapes import Shape
@@ -21,6 +21,8 @@ MIN_SHOWN_CHANGE = 1e-9
 """Change of a position [m] or quaternion from frame to frame below which a body stays where it is."""
 GHOST_GROWTH = {"start": 0.002, "fitted": 0.003}
 """Growth of ghosts relative to the size of the scene; different, because robots that agree would flicker."""
+MAX_DIP = 0.3
+"""Depth to which a standing robot may reach below its foot, relative to the size of the scene; deeper, it hangs."""
 CELL_COLOR, SECTION_COLOR = (205, 208, 214), (165, 170, 178)
 """Colors of the thin and the strong lines of the floor."""
 PLAIN_COLOR = (0.62, 0.64, 0.68)
@@ -107,9 +109,7 @@ def add_replay(server: Any, replay: Replay, aspect: float = ASPECT, upper: float
     server.initial_camera.up = (0.0, 0.0, 1.0)
     server.initial_camera.fov = float(FIELD_OF_VIEW)
     size = float(10 ** np.floor(np.log10(2 * camera.radius)))
-    has_floor = any(shape.is_floor for shape in replay.shapes)
-    height = 0.0 if has_floor else min(0.0, camera.lowest)  # below a robot that hangs
-    add_floor(scene, size, height)
+    add_floor(scene, size, floor_height(replay.shapes, camera))
     nodes, shapes = (
         {},
         replay.shapes if len(replay.poses) == 1 else [dataclasses.replace(s, color=s.muted) for s in replay.shapes],
@@ -119,6 +119,20 @@ def add_replay(server: Any, replay: Replay, aspect: float = ASPECT, upper: float
         nodes[name] = RobotNodes.add(scene, name, shapes, replay.parents, growth)
         nodes[name].move(poses, 0)
     return nodes
+
+
+def floor_height(shapes: Sequence[Shape], camera: Camera) -> float:
+    """Height of the floor [m]: that of the file, else the foot of what does not move, else below a robot that hangs.
+
+    Args:
+        shapes: Shapes of the robot and of the world.
+        camera: Camera that sees their motion.
+    """
+    if any(shape.is_floor for shape in shapes):
+        return 0.0
+    foot = min((float(shape.vertices[:, 2].min()) for shape in shapes if shape.body < 0), default=0.0)
+    is_standing = camera.lowest > foot - MAX_DIP * camera.radius
+    return min(0.0, foot if is_standing else camera.lowest)
 
 
 def add_floor(scene: Any, size: float, height: float = 0.0) -> None:
