@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -24,7 +25,6 @@ FINITE = (
 )
 
 
-Asset = mujoco.MjsMesh | mujoco.MjsHField | mujoco.MjsSkin | mujoco.MjsTexture
 FUSED = "fusestatic: bodies without joints stay apart, and contact is as stiff as between bodies that are not fused"
 
 
@@ -130,7 +130,7 @@ def _remove_missing_files(spec: mujoco.MjSpec, path: Path) -> Iterator[Finding]:
         yield Finding(f"{kind} '{name}'", message)
 
 
-def _asset_files(spec: mujoco.MjSpec, path: Path) -> Iterator[tuple[str, Asset, Path]]:
+def _asset_files(spec: mujoco.MjSpec, path: Path) -> Iterator[tuple[str, Any, Path]]:
     """Kind of each asset that has a file, the asset, and the path of its file beside the robot file."""
     kinds = (("mesh", spec.meshes, "meshdir"), ("hfield", spec.hfields, "meshdir"), ("skin", spec.skins, "meshdir"))
     for kind, assets, folder in (*kinds, ("texture", spec.textures, "texturedir")):
