@@ -1,6 +1,6 @@
 """Film of a walking policy in MuJoCo, with the command and the measured velocity, as an animated GIF.
 
-`MUJOCO_GL=egl python -m experiments.policies.film POLICY [--out walk.gif] [--seconds 12] [--seed 0]`
+`MUJOCO_GL=egl python -m experiments.policies.film POLICY [--out walk.gif] [--seconds 8] [--seed 0]`
 """
 
 import argparse
@@ -17,7 +17,7 @@ from truesim.policies import load_policy, make_task, play
 from truesim.policies.episodes import Episode
 from truesim.policies.play import PlayOptions
 
-WIDTH, HEIGHT, EVERY, COLORS = 360, 220, 4, 40
+WIDTH, HEIGHT, EVERY, COLORS = 300, 190, 5, 24
 """Size of a picture [px], control steps between pictures, and colors of the film."""
 SMOOTHING = 0.1
 """Part of a new velocity in the shown mean: a gait makes it swing."""
@@ -29,7 +29,7 @@ class Film:
     def __init__(self, model: mujoco.MjModel):
         self._model, self._data = model, mujoco.MjData(model)
         self._renderer, self._camera = mujoco.Renderer(model, HEIGHT, WIDTH), mujoco.MjvCamera()
-        self._camera.distance, self._camera.elevation, self._camera.azimuth = 2.2, -22.0, 120.0
+        self._camera.distance, self._camera.elevation, self._camera.azimuth = 1.5, -18.0, 120.0
         self._mean, self._count = np.zeros(3), 0
         self.pictures: list[Image.Image] = []
 
@@ -48,11 +48,13 @@ class Film:
         mujoco.mj_camlight(self._model, self._data)
         self._camera.lookat[:] = [q[0], q[1], 0.5 * q[2]]
         self._renderer.update_scene(self._data, self._camera)
+        self._renderer.scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = 0  # software rendering is slow
+        self._renderer.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = 0
         picture = Image.fromarray(self._renderer.render())
         draw, command = ImageDraw.Draw(picture), np.asarray(episodes.command)[0]
         rows = zip(("forward", "left", "turn"), command, self._mean, strict=True)
         for k, (name, asked, measured) in enumerate(rows):
-            draw.text((8, 6 + 12 * k), f"{name:8s}{asked:+.1f}   walks {measured:+.1f}", fill=(255, 255, 255))
+            draw.text((8, 6 + 12 * k), f"{name} {asked:+.1f}, walks {measured:+.1f}", fill=(255, 255, 255))
         self.pictures.append(picture)
 
 
@@ -61,7 +63,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("policy", type=Path, help="folder of the policy")
     parser.add_argument("--out", type=Path, default=Path("walk.gif"))
-    parser.add_argument("--seconds", type=float, default=12.0)
+    parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     use_compilation_cache()
