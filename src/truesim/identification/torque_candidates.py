@@ -142,7 +142,7 @@ class Candidates:
 
     def _weighted(self) -> list[Candidate]:
         """Candidates with basic and with chosen friction, also with offsets at all joints, for two prior weights."""
-        found, weights = self.regression.candidates, dict.fromkeys((self.regression.chosen.weight, 1.0))
+        found, weights = self.regression.candidates, self.regression.chosen.weights
         same = [self.textbook] if self.regression.chosen.samples.band == BAND else []
         out = [self._candidate(name, found[name]) for name in (BASIC_FRICTION, CHOSEN_FRICTION) if name in found]
         for name in (BASIC_FRICTION, CHOSEN_FRICTION):

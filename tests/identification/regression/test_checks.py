@@ -133,3 +133,10 @@ def test_a_common_scale_is_named(arm):
     model, log = arm
     found = subjects(model, changed(log, **{f"ctrl__j{j}": lambda x: 0.3 * x for j in range(6)}))
     assert any(s == "torques" and "unit" in m for s, m in found)
+
+
+def test_a_wrong_sign_contradicts_the_other_joints_without_any_friction(arm):
+    model, log = arm
+    samples = band_limited(model, prepared(model, changed(log, ctrl__j1=lambda x: -x)), 6.0)
+    found = doubted_gain(model, samples)
+    assert found is not None and found.joint == 1 and found.factor < 0

@@ -87,8 +87,7 @@ def check_torques(model: Model, logs: Sequence[Log]) -> list[Finding]:
         return [*found, *signs]
     loaded = {j: t for j, t in tests.items() if t.share > LOADED}
     found += (
-        _mount(model, samples, moving, tests)
-        or _zeros(model, samples, moving, tests, names)
+        _mount_or_zero(model, samples, moving, tests, names)
         or _scales(model, samples, loaded, names)
         or _contradiction(model, every, names)
     )
@@ -102,6 +101,9 @@ def _contradiction(model: Model, samples: JointSamples, names: Sequence[str]) ->
         return []
     if doubted.joint is None:
         return [_percent_finding()]
+    if doubted.factor < 0:
+        text = "it contradicts the torques of the other joints unless its sign is changed: check its sign."
+        return [Finding(names[doubted.joint], text, "warning")]
     text = (
         f"its torque is about {doubted.factor:.2g} times what fits to the torques of the other joints: check its gear "
         "ratio, torque constant and unit."
@@ -244,11 +246,32 @@ def _residual(samples: JointSamples, load: np.ndarray, moving: np.ndarray, joint
     return float(sum(1.0 if t.is_inverted else t.misfit**2 for t in tests))
 
 
-def _mount(model: Model, samples: JointSamples, moving: np.ndarray, tests: dict[int, _JointTest]) -> list[Finding]:
-    """Direction of gravity that explains the torques, if it is another than the file's."""
+def _mount_or_zero(
+    model: Model, samples: JointSamples, moving: np.ndarray, tests: dict[int, _JointTest], names: Sequence[str]
+) -> list[Finding]:
+    """Another direction of gravity or encoder zero, whichever explains the torques better."""
+    few = samples.at_most(SHIFTED_SAMPLES)
+    active = np.abs(few.v) > rest_speeds(model)
+    joints = [j for j in tests if active[:, j].sum() > 8]
+    gravity, zero = _mount(model, samples, moving, tests), _zeros(few, model, active, joints, names)
+    if gravity is None:
+        return [] if zero is None else [zero[1]]
+    mounted = dataclasses.replace(model, gravity=gravity)
+    left = _residual(few, rigid_torques(mounted, few.q, few.v, few.a), active, joints)
+    if zero is not None and zero[0] < left:
+        return [zero[1]]
+    shown = ", ".join(f"{x:.2g}" for x in gravity)
+    text = f"the torques ask for gravity along ({shown}) m/s^2 in the base's frame: mounted otherwise than in the file?"
+    return [Finding("gravity", text, "warning")]
+
+
+def _mount(
+    model: Model, samples: JointSamples, moving: np.ndarray, tests: dict[int, _JointTest]
+) -> Float[np.ndarray, "3"] | None:
+    """Gravity that explains the torques, if it has another direction than the file's [m/s^2]."""
     size = float(np.linalg.norm(model.gravity))
     if size == 0:
-        return []
+        return None
     still = np.zeros_like(samples.v)
     weightless = dataclasses.replace(model, gravity=np.zeros(3))
     moved = rigid_torques(weightless, samples.q, samples.v, samples.a)
@@ -261,28 +284,26 @@ def _mount(model: Model, samples: JointSamples, moving: np.ndarray, tests: dict[
         A = np.stack([u[rows, j] for u in unit], axis=1)
         A, torque = A - Q @ (Q.T @ A), torque - Q @ (Q.T @ torque)
         weight = 1 / max(torque @ torque, 1e-12)
-        H, g, total = H + weight * A.T @ A, g + weight * A.T @ torque, total + 1.0
+        explained = weight * torque @ A @ np.linalg.lstsq(A, torque, rcond=1e-6)[0]
+        if explained > EXPLAINED:  # others carry too little to show a direction
+            H, g, total = H + weight * A.T @ A, g + weight * A.T @ torque, total + 1.0
+    if total == 0:
+        return None
     values = np.linalg.eigvalsh(H)
     if values[0] < 1e-3 * values[-1]:
-        return []
+        return None
     direction, now = np.linalg.solve(H, g), np.asarray(model.gravity, float) / size
     left, kept = total - g @ direction, total - np.maximum(g @ now, 0.0) ** 2 / (now @ H @ now)
     angle = float(np.arccos(np.clip(direction @ now / np.linalg.norm(direction), -1, 1)))
     if angle < TURNED or not 0.3 < np.linalg.norm(direction) < 3 or left > EXPLAINED * kept:
-        return []
-    shown = ", ".join(f"{x:.2g}" for x in size * direction / np.linalg.norm(direction))
-    text = f"the torques ask for gravity along ({shown}) m/s^2 in the base's frame: mounted otherwise than in the file?"
-    return [Finding("gravity", text, "warning")]
+        return None
+    return size * direction / np.linalg.norm(direction)
 
 
 def _zeros(
-    model: Model, samples: JointSamples, moving: np.ndarray, tests: dict[int, _JointTest], names: Sequence[str]
-) -> list[Finding]:
-    """Encoder zeros that explain the torques much better than the file's."""
-    joints = list(tests)
-    few = samples.at_most(SHIFTED_SAMPLES)
-    active = np.abs(few.v) > rest_speeds(model)
-    joints = [j for j in joints if active[:, j].sum() > 8]
+    few: JointSamples, model: Model, active: np.ndarray, joints: Sequence[int], names: Sequence[str]
+) -> tuple[float, Finding] | None:
+    """Residual and finding of the encoder zero that explains the torques much better than the file's."""
     plain = _residual(few, rigid_torques(model, few.q, few.v, few.a), active, joints)
     best: tuple[float, int, float] | None = None
     for j in range(model.nv):
@@ -295,6 +316,6 @@ def _zeros(
             if best is None or left < best[0]:
                 best = left, j, float(shift)
     if best is None or best[0] > EXPLAINED**2 * plain or plain < 0.02 * len(joints):
-        return []
+        return None
     text = f"its position fits the torques much better if {np.degrees(best[2]):.0f} degrees are added: check its zero."
-    return [Finding(names[best[1]], text, "warning")]
+    return best[0], Finding(names[best[1]], text, "warning")

@@ -76,6 +76,8 @@ class Chosen:
     """Estimate with the chosen friction terms."""
     weight: float
     """Weight of the prior."""
+    weights: tuple[float, ...]
+    """Weights that were compared."""
     times: Float[np.ndarray, " joints"]
     """Integrated autocorrelation of each joint's residual, in samples."""
     errors: dict[float, float]
@@ -131,7 +133,7 @@ def choose(model: Model, logs: Sequence[Log], load_friction: bool = True) -> Cho
         terms[:, LOAD_TERM] = chosen[:, LOAD_TERM]
         chosen = choose_friction(ArmSystem.of(model, loaded, terms), best, load_friction=False)
     times = correlation_times(model, samples, best)
-    return Chosen(samples, folds, textbook, first, basic, best, weight, times, errors, loaded)
+    return Chosen(samples, folds, textbook, first, basic, best, weight, tried, times, errors, loaded)
 
 
 def fold(samples: JointSamples, rest: Float[np.ndarray, " joints"]) -> Int[np.ndarray, " samples"]:

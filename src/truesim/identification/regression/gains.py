@@ -18,8 +18,8 @@ from truesim.physics.model.model import Model
 
 GAIN_SAMPLES = 1500
 """Samples that are looked at. Larger is slower and finds smaller faults."""
-TRIED_GAINS = np.exp(np.linspace(-1.6, 1.6, 17))
-"""Factors of a joint's torque that are tried."""
+TRIED_GAINS = (*np.exp(np.linspace(-1.6, 1.6, 17)), -1.0)
+"""Factors of a joint's torque that are tried; the last is a wrong sign."""
 GAIN_WEIGHT = 10.0
 """Weight of the prior at the robot file."""
 DOUBTED_GAIN = 1.6
@@ -37,7 +37,7 @@ class DoubtedGain:
     joint: int | None
     """None for all joints."""
     factor: float
-    """Torque of the log relative to what the other joints ask for."""
+    """Torque of the log relative to what the other joints ask for; negative for a wrong sign."""
 
 
 def doubted_gain(model: Model, samples: JointSamples) -> DoubtedGain | None:
@@ -65,7 +65,7 @@ def doubted_gain(model: Model, samples: JointSamples) -> DoubtedGain | None:
         percent = Trial.of(found, effort / 100).cost()
         if percent < min(recorded - DOUBTED_COST, least):
             return DoubtedGain(None, 1.0)
-    if recorded - least < DOUBTED_COST or max(factor, 1 / factor) < DOUBTED_GAIN:
+    if recorded - least < DOUBTED_COST or 0 < factor < DOUBTED_GAIN < DOUBTED_GAIN**2 * factor:
         return None
     return DoubtedGain(joint, factor)
 
