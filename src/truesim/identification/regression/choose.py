@@ -36,7 +36,7 @@ BAND_GAIN = 0.02
 """Another band is taken if it lowers the cross-validated error by this fraction. Larger keeps `BAND` more often."""
 OFFSET_GAIN = 0.01
 """Offsets are estimated if they lower the cross-validated error by this fraction."""
-FRICTION_GAIN = 0.02
+FRICTION_GAIN = 0.01
 """A friction term is added if it lowers a joint's cross-validated residual by this fraction. Larger adds fewer."""
 FRICTION_ROUNDS = 3
 """Times that friction terms are chosen, each time with the inertial parameters found with the last ones."""
