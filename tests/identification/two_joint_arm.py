@@ -33,19 +33,20 @@ def commands(seconds: float, seed: int = 0) -> np.ndarray:
     return 0.35 * np.sin(2 * np.pi * frequency * time + phase).sum(axis=1)
 
 
-def stream(seconds: float, seed: int = 0, picked: float | None = None) -> list[dict[str, float]]:
-    """Samples of the arm, which picks up its load at some time [s]."""
+def stream(seconds: float, seed: int = 0, picked: float | None = None, substeps: int = 1) -> list[dict[str, float]]:
+    """Samples of the arm, which picks up its load at some time [s], with some steps of MuJoCo each."""
     given = commands(seconds, seed)
     first = len(given) if picked is None else round(picked / STEP)
     angles, state = [], (given[0], np.zeros(2))
     for text, part in ((xml(), given[:first]), (xml(LOAD), given[first:])):
         model = mujoco.MjModel.from_xml_string(text)
+        model.opt.timestep = STEP / substeps
         data = mujoco.MjData(model)
         data.qpos[:], data.qvel[:] = state
         for command in part:
             angles.append(data.qpos.copy())
             data.ctrl[:] = command
-            mujoco.mj_step(model, data)
+            mujoco.mj_step(model, data, substeps)
         state = data.qpos.copy(), data.qvel.copy()
     noisy = np.array(angles) + NOISE * np.random.default_rng(seed).normal(size=(len(given), 2))
     names = ("qpos/shoulder", "qpos/elbow", "ctrl/a1", "ctrl/a2")

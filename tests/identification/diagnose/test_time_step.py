@@ -11,9 +11,10 @@ from truesim.files.logs import Log
 from truesim.files.robots import loads
 from truesim.identification import identify
 from truesim.identification.diagnose.covariance import uncertainty
+from truesim.identification.diagnose.halved_step import halved, simulate_halved
 from truesim.identification.diagnose.messages import explain
 from truesim.identification.diagnose.status import Code, Diagnostic, Status
-from truesim.identification.diagnose.time_step import half_step_shift, halved, simulate_halved
+from truesim.identification.diagnose.time_step import half_step_shift
 
 MORE = (*FREE, "joints/*.armature")
 

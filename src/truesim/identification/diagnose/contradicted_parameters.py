@@ -3,13 +3,14 @@
 Free parameters make up for a wrong mass or a wrong gain of a servo: others take values that are wrong too, and the
 residual stays close to the noise, where `score_test` is not run. Rao's score test needs no such residual, only the
 gradient of the cost by the fixed parameters. Its statistic is a chi-square if they are right; the variance of the
-gradient is that of noise with memory, which would otherwise pass for a wrong parameter. One Gauss-Newton step tells
-what the free parameters would become if the most contradicted group were free as well.
+gradient is that of noise with memory, which would otherwise pass for a wrong parameter. So would the error of a long
+time step: a group must be contradicted without it as well, by the gradient that half the step extrapolates to. One
+Gauss-Newton step tells what the free parameters would become if the most contradicted group were free as well.
 """
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -20,6 +21,7 @@ from truesim.core.timing import part
 from truesim.core.typing import Bool, Float, Int
 from truesim.identification.diagnose.covariance import Uncertainty, by_window, profiled_jacobian
 from truesim.identification.diagnose.fixed_parameters import FixedGroup, fixed_groups, with_room
+from truesim.identification.diagnose.halved_step import simulate_halved
 from truesim.identification.diagnose.noise_memory import NoiseMemory
 from truesim.identification.diagnose.stamps import stamp_jitter
 from truesim.identification.diagnose.trial_problem import TrialProblem, trial, widen
@@ -84,6 +86,8 @@ class _Score(NamedTuple):
     """Scaled standard deviation of each residual by jitter of the stamps, which the rows of a sample share."""
     free: Int[np.ndarray, " free"]
     """Coordinates that are free and not at a bound."""
+    halved: Callable[[], Float[np.ndarray, " size"]]
+    """Computes the gradient with half the time step."""
 
 
 def find_contradiction(solution: Solution, found: Uncertainty) -> Contradiction | None:
@@ -108,6 +112,14 @@ def find_contradiction(solution: Solution, found: Uncertainty) -> Contradiction 
             _test(score, solution, found, group, np.arange(*at))
             for group, at in zip(groups, itertools.pairwise(places), strict=True)
         ]
+        if any(t is not None and t.significant for t in tested) and problem.simulator.contact is None:
+            exact = score._replace(g=2 * score.halved() - score.g)  # integration errors are of first order
+            again = [
+                _test(exact, solution, found, group, np.arange(*at))
+                for group, at in zip(groups, itertools.pairwise(places), strict=True)
+            ]
+            pairs = zip(tested, again, strict=True)
+            tested = [min(pair, key=_standard_score) if all(pair) else None for pair in pairs]
     ordered = sorted((t for t in tested if t is not None), key=_standard_score, reverse=True)
     if not ordered or not ordered[0].significant:
         return ordered[0] if ordered else None
@@ -134,7 +146,14 @@ def _score(solution: Solution, noise: NoiseMemory, groups: Sequence[FixedGroup])
     w = huber_weights(scaled_residual(problem, at, weights), weights.threshold)
     J = profiled_jacobian(wide, system.sensitivity()[windows.window, windows.place], w)
     jitter = stamp_jitter(problem, at.simulated, weights.noise).deviations * w / weights.noise
-    return _Score(system.corner, system.gradient, by_window(across, J), noise, by_window(across, jitter), free)
+
+    def halved() -> Float[np.ndarray, " size"]:
+        every = simulate_halved(solution.problem, solution.theta, solution.nodes)
+        finer = dataclasses.replace(at, simulated=jax.tree.map(lambda x: x[segments], every))
+        return eliminate_states(normal_equations(problem, finer, weights, windows)).gradient
+
+    jitter = by_window(across, jitter)
+    return _Score(system.corner, system.gradient, by_window(across, J), noise, jitter, free, halved)
 
 
 def _variance(score: _Score, J: Float[np.ndarray, "pieces samples rows size"]) -> Float[np.ndarray, "size size"]:

@@ -7,17 +7,14 @@ with those residuals, and the derivatives at hand, is the change of the estimate
 
 import dataclasses
 
-import jax
 import numpy as np
 
 from truesim.core.timing import part
 from truesim.core.typing import Float
 from truesim.identification.diagnose.estimates import Estimate
+from truesim.identification.diagnose.halved_step import simulate_halved
 from truesim.identification.diagnose.options import DiagnoseOptions
 from truesim.identification.diagnose.status import Code, Diagnostic
-from truesim.identification.problem.problem import Problem
-from truesim.identification.problem.segments import Nodes
-from truesim.identification.problem.shooting import SimulatedSegment
 from truesim.identification.solve.levenberg_marquardt import eliminate_states
 from truesim.identification.solve.normal_equations import normal_equations
 from truesim.identification.solve.solution import Solution
@@ -69,27 +66,3 @@ def half_step_shift(solution: Solution) -> Float[np.ndarray, " size"]:
     theta = at.theta[:size]
     H = here.corner + 1e-14 * np.trace(here.corner) * np.eye(size)
     return minimize_in_box(H, there.gradient - here.gradient, low - theta, high - theta)
-
-
-def simulate_halved(problem: Problem, theta: Float[np.ndarray, " size"], nodes: Nodes) -> SimulatedSegment:
-    """Segments with half the time step, by the kernel of the fit: each interval as two of half its duration."""
-    if problem.simulator.history:
-        return halved(problem).simulate(theta, nodes)
-    own, known, segment, *weights = problem.arguments(theta, nodes)
-    twice = jax.tree.map(lambda x: np.repeat(x, 2, axis=1), segment.intervals)
-    twice = twice._replace(duration=twice.duration / 2)
-    count = segment.intervals.duration.shape[1]
-    halves = [jax.tree.map(lambda x, k=k: x[:, k * count : (k + 1) * count], twice) for k in range(2)]
-    before = problem.kernels.predict(own, known, segment._replace(intervals=halves[0]), *weights)
-    middle = segment._replace(q=before.q, v=before.v, memory=before.memory, intervals=halves[1])
-    after = problem.kernels.predict(own, known, middle, *weights)
-    return after._replace(residual=np.concatenate([before.residual, after.residual], axis=1)[:, ::2])
-
-
-def halved(problem: Problem) -> Problem:
-    """The problem with half the time step, and room for twice as many past commands."""
-    step = float(np.median(problem.layout.intervals.duration)) / problem.substeps
-    simulator = dataclasses.replace(
-        problem.simulator, timestep=np.asarray(step / 2), history=2 * problem.simulator.history
-    )
-    return dataclasses.replace(problem, simulator=simulator, like=None, selection=None)
