@@ -29,6 +29,8 @@ PATHS = [
         ("links/hand.mass", "bodies/hand.mass"),
         ("actuators/*.kd", "actuators/*.kv"),
         ("joints/none*.damping", "joints/*.damping"),
+        ("hand_mass", "bodies/hand.mass"),
+        ("rotor_inertia", "joints/*.armature"),
         ("colour", None),
         ("joints/elbow", None),
     ],

@@ -54,7 +54,12 @@ def meant_path(text: str, paths: Sequence[str]) -> str | None:
     """
     group, slash, rest = text.partition("/")
     name, dot, field = rest.rpartition(".")
-    found = _corrected(group, name, field, paths) if slash and dot else _from_words(text, paths)
+    if slash and dot:
+        found = _corrected(group, name, field, paths)
+    else:
+        is_field = {path.rpartition(".")[2] for path in paths}.__contains__
+        parts = " ".join(w if is_field(w.lower()) else w.replace("_", " ") for w in text.split())  # `hand_mass`
+        found = _from_words(parts, paths) or _from_words(text, paths)
     return found if found is not None and any(fnmatch.fnmatchcase(path, found) for path in paths) else None
 
 

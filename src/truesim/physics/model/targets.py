@@ -82,8 +82,11 @@ def expand(model: Model, pattern: str) -> list[Target]:
         if fnmatch.fnmatchcase(str(p), text) and (p.field not in NOT_IN_WILDCARDS or p.field == field)
     ]
     if not found:
-        valid = [str(p) for p in (*paths.paths(model), *paths.servo_gains(model))]
-        raise unknown_name("parameter", pattern, valid, meant_path(pattern, valid))
+        every = (*paths.paths(model), *paths.servo_gains(model))
+        meant = meant_path(pattern, [str(p) for p in every])
+        kinds = {f"{p.group}/*.{p.field}" for p in every if p.group}
+        group = (meant or pattern).partition("/")[0]
+        raise unknown_name("parameter", pattern, [k for k in kinds if k.startswith(f"{group}/")] or kinds, meant)
     return [target(model, sign + name + suffix) for name in found]
 
 
