@@ -139,4 +139,6 @@ def test_a_wrong_sign_contradicts_the_other_joints_without_any_friction(arm):
     model, log = arm
     samples = band_limited(model, prepared(model, changed(log, ctrl__j1=lambda x: -x)), 6.0)
     found = doubted_gain(model, samples)
-    assert found is not None and found.joint == 1 and found.factor < 0
+    assert found is not None
+    assert found.joint == 1
+    assert found.factor < 0
