@@ -4,6 +4,7 @@ They run on NumPy arrays of a batch; `native.runtime.host` is the entry through 
 """
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,14 +26,14 @@ class RolloutProgram:
     """Tables that are inputs."""
     steps: int
 
-    @property
+    @functools.cached_property
     def inputs(self) -> list[ArrayType]:
         """Configuration, velocity, acceleration, commands, tables."""
         sizes, real = self.engine.sizes, self.engine.dtype
         shapes = [(sizes["nq"],), (sizes["nv"],), (sizes["nv"],), (self.steps, sizes["nu"])]
         return [(shape, real) for shape in (*shapes, *map(self.engine.model.shape, self.names))]
 
-    @property
+    @functools.cached_property
     def outputs(self) -> list[ArrayType]:
         """Configurations, velocities, accelerations and iterations of each step."""
         sizes, real = self.engine.sizes, self.engine.dtype
@@ -59,9 +60,9 @@ class RolloutProgram:
         return [rolled.qpos, rolled.qvel, rolled.warmstart, rolled.iterations]
 
     def _widen(self, arrays: Sequence[np.ndarray], batch: int) -> list[np.ndarray]:
-        shapes = [shape for shape, _ in (*self.inputs, *self.outputs)]
-        places = range(4) if len(arrays) == 4 else range(len(self.inputs), len(self.inputs) + 3)
-        return [np.broadcast_to(x, (batch, *shapes[k])) for x, k in zip(arrays, places, strict=True)]
+        given = self.inputs[:4] if len(arrays) == 4 else self.outputs[:3]
+        shapes = [(batch, *shape) for shape, _ in given]
+        return [x if x.shape == s else np.broadcast_to(x, s) for x, s in zip(arrays, shapes, strict=True)]
 
     def _tables(self, arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         return dict(zip(self.names, arrays[4 : len(self.inputs)], strict=True))

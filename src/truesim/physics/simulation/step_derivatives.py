@@ -269,8 +269,10 @@ class StepDerivatives:
         with self._lock:
             if key not in self._kernels:
                 self._kernels[key] = compile_pullback_of_step(self.simulator, self.engine, names, moving, slots)
-            kernel = copy.copy(self._kernels[key])
-        kernel.threads = threads
+            kernel = self._kernels[key]
+        if kernel.threads != threads:
+            kernel = copy.copy(kernel)
+            kernel.threads = threads
         return kernel
 
 
