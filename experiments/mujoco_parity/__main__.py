@@ -10,9 +10,8 @@ from experiments.mujoco_parity.parity import Parity, compare, with_doubles
 
 EQUAL, NOISE = 1e-11, 20
 """Median difference below which motions are equal, and times MuJoCo's own above which they differ for a reason."""
-COLLECTION_HEAD = (
-    "| collection | scenes | equal | as MuJoCo from itself | parts left out | not by the routines | others |"
-)
+OUTCOMES = ("equal", "as MuJoCo from itself", "parts left out", "not by the routines")
+COLLECTION_HEAD = f"| collection | scenes | {' | '.join(OUTCOMES)} | others |"
 HEAD = "| scene | median | 90 % | MuJoCo itself, 90 % | iterations | left out |"
 BEGIN, END = "<!-- parity: begin -->", "<!-- parity: end -->"
 
