@@ -69,6 +69,7 @@ def draw_lines(path: Path, title: str, axes: tuple[str, str], lines: list[Line])
             parts.append(f'<polygon points="{band}" fill="{color}" fill-opacity="0.12"/>')
         parts.append(f'<polyline points="{at(line.x, line.y)}" fill="none" stroke="{color}" stroke-width="{width}"/>')
         parts.append(f'<text x="{right + 8}" y="{TOP + 14 + 18 * k}" fill="{color}">{line.name}</text>')
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join([*parts, "</svg>\n"]), encoding="utf-8")
 
 
