@@ -44,7 +44,7 @@ class TaskKernels:
             with float64():
                 self.routines = RoutinePasses(f, self._kernel, self.bounded, threads)
 
-    def prepare(self, name: str, args: tuple[Any, ...], results: tuple[np.ndarray, ...]) -> Callable[[], Any]:
+    def prepare(self, name: str, args: tuple[Any, ...], results: tuple[Any, ...]) -> Callable[[], Any]:
         """Call of `expand`, `backward` or `forward` on fixed arrays, which writes into the given results."""
         if self.routines is None:
             return self._kernel(name).prepare(*args, results=results)
@@ -130,6 +130,9 @@ class TaskKernels:
         def backward(expansions: tuple, end: tuple, u: Array, bounds: tuple, damping: Array) -> Policy:
             return backward_pass(f, expansions, end, u, bounds if box else None, moving, damping)
 
+        def knot_gains(H: Array, Qu: Array, Qux: Array, box: CommandBox | None) -> tuple[Array, Array]:
+            return gains(H, Qu, Qux, box, moving)
+
         def forward(motion: tuple, policy: tuple, length: Array, bounds: tuple, numbers: tuple) -> Motion:
             return forward_pass(f, motion, policy, length, bounds, numbers)
 
@@ -148,7 +151,7 @@ class TaskKernels:
             "cost": (lambda *args: simulated_cost(f, *args), z, us, (theta, rows)),
             "cost expansion": (f.expand_cost, z, u, p, theta, row),
             "end expansion": (f.expand_end, z, p, theta, row),
-            "gains": (lambda *args: gains(*args, moving), np.eye(f.nu), u, np.zeros((f.nu, n)), box),
+            "gains": (knot_gains, np.eye(f.nu), u, np.zeros((f.nu, n)), box),
             "follow": (follow, z, np.zeros(f.nx), z, u, np.zeros((f.nu, n + 1)), one, (u, u)),
             "bounds": (f.bounds, z, p, theta, u, u),
             "change": (f.change, z, z),

@@ -89,7 +89,8 @@ def backward_pass(
     def step(carry: RiccatiCarry, knot: tuple) -> tuple[RiccatiCarry, tuple]:
         vector, gap, *here = knot
         box = box_at(*here)
-        return riccati_step(functions.unpack(vector), gap, carry, damping, lambda *Q: gains(*Q, box, moving))
+        own = lambda H, Qu, Qux: gains(H, Qu, Qux, box, moving)  # noqa: E731
+        return riccati_step(functions.unpack(vector), gap, carry, damping, own)
 
     last = first_carry(*functions.expand_end(states[-1], p, theta, row))
     knots = *expansions, states[:-1], u, limits
