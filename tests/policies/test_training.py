@@ -17,7 +17,7 @@ from truesim.core.precision import float32
 from truesim.policies import PpoOptions, TrainOptions, load_policy, make_task, play, train
 from truesim.policies.play import PlayOptions
 from truesim.policies.policy import check_policy
-from truesim.policies.task import Reward, Trial
+from truesim.policies.task import PolicyTrial, Reward
 from truesim.policies.training import CHECKPOINT_FILE
 
 SMALL = PpoOptions(episodes=64, horizon=8, minibatches=2, hidden=(16,), activation="tanh")
@@ -108,7 +108,7 @@ def test_training_resumes_exactly(task, tmp_path):
 def test_training_goes_on_until_the_trial_is_passed(task, tmp_path):
     """A policy that lets the pole fall is trained up to the longest budget; one that cannot fall is done at once."""
     steps = SMALL.episodes * SMALL.horizon
-    tried = dataclasses.replace(task, seconds=1.0, goal=None, trial=Trial(episodes=8, every=steps))
+    tried = dataclasses.replace(task, seconds=1.0, goal=None, trial=PolicyTrial(episodes=8, every=steps))
     options = TrainOptions(steps=steps, longest=3 * steps, evaluate_every=0)
     shown, folder = [], tmp_path / "falls"
     found = train(

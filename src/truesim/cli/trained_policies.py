@@ -146,7 +146,7 @@ def _print_played(played: Played, engine: str, goal: float | None) -> None:
 
 
 def _sentence(trial: TrialResult) -> str:
-    """What a trial showed."""
+    """Sentence about a trial."""
     return (
         f"In a trial with randomized parameters {trial.terminated} of {trial.episodes} episodes ended early, and "
         f"commands were missed by up to {100 * trial.error:.0f} %."

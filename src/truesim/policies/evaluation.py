@@ -11,7 +11,7 @@ from truesim.policies.learners.base import Learner, LearningState
 from truesim.policies.networks import Normalizer
 from truesim.policies.physics import physics_of
 from truesim.policies.play import PlayOptions, play
-from truesim.policies.task import PolicyTask, Trial
+from truesim.policies.task import PolicyTask, PolicyTrial
 
 
 class Evaluation:
@@ -45,7 +45,7 @@ class Evaluation:
 
 
 class TrialResult(NamedTuple):
-    """How a policy did in the trial of its task."""
+    """Result of the trial of a policy."""
 
     steps: int
     """Control steps of training before it."""
@@ -55,7 +55,7 @@ class TrialResult(NamedTuple):
     error: float
     """Largest error of a component of the command, relative to it; 0 without commands."""
 
-    def passes(self, trial: Trial) -> bool:
+    def passes(self, trial: PolicyTrial) -> bool:
         """True if training may end."""
         return self.terminated <= trial.terminated and self.error <= trial.error
 
@@ -64,7 +64,7 @@ class TrialResult(NamedTuple):
         return (self.terminated, self.error) < (other.terminated, other.error)
 
 
-def hold_trial(task: PolicyTask, trial: Trial, learner: Learner, state: LearningState) -> TrialResult:
+def hold_trial(task: PolicyTask, trial: PolicyTrial, learner: Learner, state: LearningState) -> TrialResult:
     """Play the mean action under the conditions of a test, but with drawn parameters."""
     options = PlayOptions(episodes=trial.episodes, seed=int(state.steps), randomize=True)
     played = play(_MeanAction(learner, state), task, options=options)

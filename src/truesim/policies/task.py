@@ -134,8 +134,8 @@ class Pushes:
 
 
 @dataclasses.dataclass(frozen=True)
-class Trial:
-    """What a policy must do before its training may end: hardly any episode of a trial ends early, as by a fall.
+class PolicyTrial:
+    """Condition for training to end: hardly any episode of the mean action ends early, as by a fall.
 
     Episodes are those of a test (mean action, no noise, no pushes, longest latency), but with drawn parameters.
     """
@@ -198,8 +198,8 @@ class PolicyTask:
     """Speed of any joint beyond which physics has diverged: the episode ends without a reward [rad/s, m/s]."""
     goal: float | None = None
     """Return of the mean action at which training may stop."""
-    trial: Trial | None = None
-    """What the policy must do, or training goes on beyond its budget, up to `TrainOptions.longest`."""
+    trial: PolicyTrial | None = None
+    """Trial that the policy must pass; otherwise training goes on beyond its budget, up to `TrainOptions.longest`."""
     privileged: bool = False
     """True for a teacher: `privileged_task` has made its policy see what only simulation knows."""
     robot: Mapping[str, str] = dataclasses.field(default_factory=dict)

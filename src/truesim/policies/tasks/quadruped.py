@@ -24,10 +24,10 @@ from truesim.policies.task import (
     Memory,
     Observation,
     PolicyTask,
+    PolicyTrial,
     Pushes,
     Reward,
     Term,
-    Trial,
 )
 from truesim.policies.tasks.legged_robot import LeggedRobot, geom_positions, lowest_points, read_quadruped, trot_phase
 from truesim.policies.tasks.rehearsal import rehearsal_simulator
@@ -80,7 +80,7 @@ def go2_joystick(robot: str | Path, randomization: Randomization | None = None) 
         training_seconds=5.0,  # of 20 s, one step in twenty is a start, and policies fall there
         latency=(0.0, JOYSTICK_PERIOD),
         max_speed=60.0,
-        trial=Trial(),
+        trial=PolicyTrial(),
         robot={"robot": str(Path(robot).absolute())},
     )
 

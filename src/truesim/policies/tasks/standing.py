@@ -17,7 +17,7 @@ POSTURE_WEIGHT = 1e-3
 """Weight of angles far from the start beside places of feet [m/rad]: it decides where a leg has spare joints."""
 SHAPES_WITH_HEIGHT = ("sphere", "capsule", "cylinder", "box")
 """Shapes of which `height_of_lowest` knows the lowest point: those of feet and obstacles."""
-SHAPES = {int(getattr(mujoco.mjtGeom, f"mjGEOM_{shape.upper()}")): shape for shape in SHAPES_WITH_HEIGHT}
+FOOT_SHAPES = {int(getattr(mujoco.mjtGeom, f"mjGEOM_{shape.upper()}")): shape for shape in SHAPES_WITH_HEIGHT}
 FOOT_TOLERANCE = 0.02
 """Largest distance of a foot from its place below the leg [m], as a part of the stretched leg."""
 
@@ -69,7 +69,7 @@ def find_legs(compiled: mujoco.MjModel, name: str) -> tuple[Leg, ...]:
 
 def _tip(compiled: mujoco.MjModel, data: mujoco.MjData, foot: int, joint: np.ndarray) -> np.ndarray:
     """Center of the end of a capsule, or of a cylinder or box along the leg, that is farther from a joint."""
-    shape, size = SHAPES[int(compiled.geom_type[foot])], compiled.geom_size[foot]
+    shape, size = FOOT_SHAPES[int(compiled.geom_type[foot])], compiled.geom_size[foot]
     along = data.geom_xmat[foot].reshape(3, 3).T @ (data.geom_xpos[foot] - joint)
     axis = 2 if shape in ("capsule", "cylinder") else int(np.argmax(np.abs(along)))
     lies = shape == "cylinder" and abs(along[axis]) < 0.5 * np.linalg.norm(along)
@@ -115,7 +115,7 @@ def _joints_up_to(compiled: mujoco.MjModel, body: int, base: int) -> tuple[int, 
 
 def _collides(compiled: mujoco.MjModel, g: int) -> bool:
     """True for a sphere, capsule, cylinder or box that collides."""
-    return bool(compiled.geom_contype[g] or compiled.geom_conaffinity[g]) and compiled.geom_type[g] in SHAPES
+    return bool(compiled.geom_contype[g] or compiled.geom_conaffinity[g]) and compiled.geom_type[g] in FOOT_SHAPES
 
 
 def add_floor(spec: mujoco.MjSpec, compiled: mujoco.MjModel) -> None:
@@ -175,7 +175,9 @@ def standing_posture(compiled: mujoco.MjModel, legs: tuple[Leg, ...], name: str)
 def _lowest(compiled: mujoco.MjModel, data: mujoco.MjData, g: int) -> float:
     """Height of the lowest point of a geom [m]."""
     row = data.geom_xmat[g, 6:9]
-    return float(height_of_lowest(SHAPES[int(compiled.geom_type[g])], compiled.geom_size[g], data.geom_xpos[g, 2], row))
+    return float(
+        height_of_lowest(FOOT_SHAPES[int(compiled.geom_type[g])], compiled.geom_size[g], data.geom_xpos[g, 2], row)
+    )
 
 
 def _bent(compiled: mujoco.MjModel, data: mujoco.MjData, q: np.ndarray, leg: Leg, name: str) -> np.ndarray:
