@@ -90,7 +90,7 @@ def compare_methods(
 
 
 def _line(curve: MethodCurve, ends: tuple[float, float] | None) -> dict[str, Any]:
-    """A line with bootstrap intervals over searches."""
+    """A line with bootstrap intervals over searches, or over episodes of a method that searches nothing."""
     values = curve.returns if ends is None else gap_closed(curve.returns, *ends)
     rng = np.random.default_rng(0)
     rows = rng.integers(len(values), size=(RESAMPLINGS, len(values)))
@@ -98,7 +98,7 @@ def _line(curve: MethodCurve, ends: tuple[float, float] | None) -> dict[str, Any
     return {
         "method": curve.method,
         "quantity": "return" if ends is None else "gap closed",
-        "searches": len(curve.returns),
+        "searches": len(curve.found),
         "episodes": list(curve.counts),
         "value": values.mean(axis=0).tolist(),
         "low": low.tolist(),
@@ -109,9 +109,10 @@ def _line(curve: MethodCurve, ends: tuple[float, float] | None) -> dict[str, Any
 
 def print_methods(lines: Sequence[Mapping[str, Any]]) -> None:
     """Print a table with a row for each method."""
-    counts = [f"{k} episodes" for k in lines[0]["episodes"]]
-    table = titled_table(f"Adaptation, {lines[0]['quantity']}", "method", *counts, right=True)
+    counts = [str(k) for k in lines[0]["episodes"]]
+    table = titled_table(f"Adaptation: {lines[0]['quantity']} after real episodes", "method", *counts, right=True)
+    table.columns[0].no_wrap = True
     for line in lines:
         cells = zip(line["value"], line["low"], line["high"], strict=True)
-        table.add_row(line["method"], *(f"{v:.2f} ({a:.2f} to {b:.2f})" for v, a, b in cells))
+        table.add_row(line["method"], *(f"{v:.2f}\n{a:.2f} to {b:.2f}" for v, a, b in cells))
     results().print(table)

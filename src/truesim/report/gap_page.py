@@ -14,6 +14,8 @@ from truesim.report.figures import INK, MUTED, TRACE_COLORS, PageFigure, PageTab
 from truesim.report.numbers import number
 
 GAP_DOCUMENT, GAP_PAGE = "gap.json", "gap.html"
+REFERENCE_DASHES = {"policy": "dash", "nominal": "dot", "uniform": "dashdot", "fixed": "longdash", "oracle": "solid"}
+"""Dashes of references that do not adapt, by role."""
 MAX_SIGNALS = 8
 """Largest number of signals that are drawn."""
 
@@ -113,14 +115,15 @@ def _methods_figure(document: Mapping[str, Any]) -> PageFigure:
         if level is not None:
             figure.add_scatter(
                 x=[0, last], y=[level, level], mode="lines", name=row["short"],
-                line={"color": MUTED, "width": 1.5, "dash": "dot"},
+                line={"color": MUTED, "width": 1.5, "dash": REFERENCE_DASHES[row["role"]]},
             )  # fmt: skip
     apply_style(figure, 380)
     figure.update_xaxes(title_text="real episodes")
     figure.update_yaxes(title_text=quantity)
     return PageFigure(
         "Adaptation",
-        "Evaluations count for nobody. Bands are 95 % intervals over searches; dotted lines do not adapt.",
+        "Evaluations count for nobody. Bands are 95 % intervals over searches, or over episodes of a method that "
+        "searches nothing; grey lines do not adapt.",
         figure,
         320,
     )

@@ -77,6 +77,29 @@ def test_curves_count_episodes_and_rise(policy):
     assert all(np.all(np.abs(found) <= 1) for found in curve.found)
 
 
+class Episodes:
+    """A real system whose evaluation has known returns."""
+
+    def evaluate(self, online):
+        """Returns of three episodes."""
+        return np.array([1.0, 2.0, 4.0])
+
+
+class ShelfOfEstimators(PolicyShelf):
+    """A shelf with estimators that are never looked at."""
+
+    def online(self, condition):
+        """Nothing."""
+
+
+def test_estimates_vary_over_episodes():
+    """What searches nothing is the same after any number of episodes, and has the returns of each one."""
+    options = LeaderboardOptions(counts=(0, 10))
+    curve = method_curve("up-osi", ShelfOfEstimators(make_task("cart-pole-swingup"), options), Episodes())
+    assert curve.returns.tolist() == [[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]]
+    assert not curve.found
+
+
 def test_gap_closed_and_mistakes():
     np.testing.assert_allclose(gap_closed(np.array([1.0, 3.0, 5.0]), 1.0, 5.0), [0.0, 0.5, 1.0])
     with pytest.raises(TruesimError, match="there is no gap"):

@@ -89,8 +89,8 @@ class MethodCurve(NamedTuple):
 
     method: str
     counts: tuple[int, ...]
-    returns: Float[np.ndarray, "searches counts"]
-    """Mean return of an evaluation for each search."""
+    returns: Float[np.ndarray, "samples counts"]
+    """Mean return of an evaluation for each search; of estimates, which search nothing, each return of one."""
     found: list[np.ndarray]
     """Condition that each search has found; empty for estimates."""
 
@@ -175,8 +175,8 @@ def method_curve(name: str, shelf: PolicyShelf, bench: RealBench) -> MethodCurve
     (name,) = find_methods([name])
     method, o = ADAPTATION_METHODS[name], shelf.options
     if method.search is None:
-        value = float(np.mean(bench.evaluate(shelf.online(method.condition))))
-        return MethodCurve(name, o.counts, np.full((1, len(o.counts)), value), [])
+        values = np.asarray(bench.evaluate(shelf.online(method.condition)), float)
+        return MethodCurve(name, o.counts, np.repeat(values[:, None], len(o.counts), axis=1), [])
     policy, rows, found = shelf.policy(method.condition), [], []
     for seed in range(o.searches):
         options = AdaptOptions(repeats=o.repeats, seed=seed)
