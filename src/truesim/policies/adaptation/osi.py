@@ -56,7 +56,7 @@ class OsiOptions:
     action_noise: float = 0.05
     change_interval: float = np.inf
     """Mean time between changes of parameters in training episodes [s]. With changes the estimator knows motion that
-    began under other parameters, and settles faster after a jump."""
+    began under other parameters, and settles faster after a change."""
     seed: int = 0
 
 
