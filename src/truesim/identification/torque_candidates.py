@@ -80,7 +80,7 @@ class Scores:
 
 
 @dataclasses.dataclass(frozen=True)
-class Candidate:
+class ArmCandidate:
     """An estimate of the parameters, with its errors."""
 
     name: str
@@ -132,7 +132,7 @@ class Candidates:
         self.regressions = [self.textbook, *self._weighted()]
         self.regressions += self._mixed()
 
-    def best(self) -> Candidate:
+    def best(self) -> ArmCandidate:
         """The simplest candidate that no richer one improves; the robot file if it predicts better than that."""
         winner = self.textbook
         for each in self.regressions[1:]:
@@ -140,7 +140,7 @@ class Candidates:
         better = winner.scores.mean < self.file.scores.mean + np.log1p(-KEPT_GAIN)
         return winner if better else self.file
 
-    def _weighted(self) -> list[Candidate]:
+    def _weighted(self) -> list[ArmCandidate]:
         """Candidates with basic and with chosen friction, also with offsets at all joints, for two prior weights."""
         found, weights = self.regression.candidates, self.regression.chosen.weights
         same = [self.textbook] if self.regression.chosen.samples.band == BAND else []
@@ -155,7 +155,7 @@ class Candidates:
                     out += [] if known else [self._with_terms(name, terms, weight)]
         return out
 
-    def _mixed(self) -> list[Candidate]:
+    def _mixed(self) -> list[ArmCandidate]:
         """Candidates with the terms, joint by joint, with which the joint was predicted best.
 
         Where a joint loses against the textbook's regression, its terms are taken back.
@@ -164,7 +164,7 @@ class Candidates:
         weight = best.weight
         rows = [min(self.regressions, key=lambda each: each.scores.joint(joint)) for joint in self._joints]
         terms = np.stack([each.terms[j] for j, each in enumerate(rows)])
-        out: list[Candidate] = []
+        out: list[ArmCandidate] = []
         for _ in range(MIXINGS):
             if any(each.has(terms, weight) for each in [*self.regressions[1:], *out]):
                 break
@@ -175,20 +175,20 @@ class Candidates:
             terms[losing] = self.textbook.terms[losing]
         return out
 
-    def _cost(self, candidate: Candidate) -> float:
+    def _cost(self, candidate: ArmCandidate) -> float:
         return candidate.scores.cost(self.textbook.scores)
 
-    def _with_terms(self, name: str, terms: Terms, weight: float) -> Candidate:
+    def _with_terms(self, name: str, terms: Terms, weight: float) -> ArmCandidate:
         chosen, model = self.regression.chosen, self.regression.model
         found = chosen.with_terms(model, terms, weight)
         return self._candidate(name, ArmEstimate(model, found, chosen.samples, weight))
 
-    def _candidate(self, name: str, estimate: ArmEstimate | None) -> Candidate:
+    def _candidate(self, name: str, estimate: ArmEstimate | None) -> ArmCandidate:
         theta = self.problem.parameters.start if estimate is None else coordinates(self.problem, estimate)
         simulated = list(predictions(self.where, theta, self.window, states=self._states))
         model = fitted_model(self.where, theta)
         torque = {} if self._samples is None else errors_of_samples(model, self._samples)
-        return Candidate(name, estimate, theta, simulated, Scores.of(torque, errors(self.where, simulated)))
+        return ArmCandidate(name, estimate, theta, simulated, Scores.of(torque, errors(self.where, simulated)))
 
 
 def _log(error: float) -> float:

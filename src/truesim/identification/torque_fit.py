@@ -19,7 +19,7 @@ from truesim.identification.solve.levenberg_marquardt import Ending
 from truesim.identification.solve.noise import initial_noise
 from truesim.identification.solve.normal_equations import ResidualWeights
 from truesim.identification.solve.solution import Solution
-from truesim.identification.torque_candidates import Candidate, Candidates
+from truesim.identification.torque_candidates import ArmCandidate, Candidates
 from truesim.identification.torque_regression import CHOSEN_FRICTION, ArmRegression, uncertainty
 from truesim.physics.model.tendons import couplings
 
@@ -120,7 +120,7 @@ def _solution(
 
 def _assess(
     regression: ArmRegression,
-    winner: Candidate,
+    winner: ArmCandidate,
     torque: Mapping[Part, Mapping[str, TorqueError]],
     found: Uncertainty,
     parts: Mapping[Part, Sequence[Prediction]],

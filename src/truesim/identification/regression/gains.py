@@ -65,7 +65,7 @@ def doubted_gain(model: Model, samples: JointSamples) -> DoubtedGain | None:
         percent = Trial.of(found, effort / 100).cost()
         if percent < min(recorded - DOUBTED_COST, least):
             return DoubtedGain(None, 1.0)
-    if recorded - least < DOUBTED_COST or 0 < factor < DOUBTED_GAIN < DOUBTED_GAIN**2 * factor:
+    if recorded - least < DOUBTED_COST or 1 / DOUBTED_GAIN < factor < DOUBTED_GAIN:
         return None
     return DoubtedGain(joint, factor)
 
