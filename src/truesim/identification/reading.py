@@ -142,7 +142,13 @@ def _is_compared(column: str, options: IdentifyOptions) -> bool:
     return not patterns or any(matches_pattern(column, pattern) for pattern in patterns)
 
 
-def check_motion(logs: Sequence[Log]) -> None:
+def check_motion(model: Model, logs: Sequence[Log], options: IdentifyOptions) -> None:
+    """Raise an error if the logs tell nothing of a motion, or do not tell where a floating base is."""
+    _check_changes(logs)
+    _check_base(model, logs, options)
+
+
+def _check_changes(logs: Sequence[Log]) -> None:
     """Raise an error if nothing changes in any of the logs: no measurement and no command."""
     still = [log for log in logs if all(_is_constant(x) for n, x in log.columns.items() if n not in log.derived)]
     if logs and len(still) == len(logs):
@@ -150,7 +156,7 @@ def check_motion(logs: Sequence[Log]) -> None:
         raise TruesimError(f"Nothing changes in {names}: every column is constant, so that nothing can be identified.")
 
 
-def check_base(model: Model, logs: Sequence[Log], options: IdentifyOptions) -> None:
+def _check_base(model: Model, logs: Sequence[Log], options: IdentifyOptions) -> None:
     """Raise an error if the base of a robot floats, and neither a log nor a contact tells where it is."""
     base = next((j for j, kind in enumerate(model.joints.kinds) if kind == FREE), None)
     if base is None or not logs or options.problem.contact != "none":

@@ -31,7 +31,6 @@ from truesim.identification.reading import (
     LogLike,
     Observer,
     RobotLike,
-    check_base,
     check_motion,
     check_per_log,
     hold_unrecorded,
@@ -169,8 +168,7 @@ def prepare(
     train, holdout, validate = (
         tuple(read_logs(model, logs, options, observer, own)) for logs, own in zip(parts, raw, strict=True)
     )
-    check_motion(train)
-    check_base(model, train, options)
+    check_motion(model, train, options)
     check_per_log(options, (*train, *holdout))
     has_torques = bool(train) and inapplicable(model, train) is None
     with threadpool_limits(1):  # matrices are too small for threads

@@ -14,7 +14,7 @@ import numpy as np
 
 from truesim.core.typing import Float
 
-SINGULAR = 1e-13
+ZERO_EIGENVALUE = 1e-13
 """Eigenvalues of a singular block, relative to its largest, that count as zero. Larger leaves out more."""
 
 
@@ -86,4 +86,4 @@ def _solve(a: Float[np.ndarray, "w n n"], b: Float[np.ndarray, "w n k"]) -> Floa
     try:
         return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
-        return np.linalg.pinv(a, rcond=SINGULAR, hermitian=True) @ b
+        return np.linalg.pinv(a, rcond=ZERO_EIGENVALUE, hermitian=True) @ b

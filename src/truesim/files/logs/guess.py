@@ -32,7 +32,7 @@ MIN_STEPS, STEADY = 20, 0.2
 """Samples, and steadiness of the steps, from which on a column without such a name may hold stamps."""
 ASSUMED_RATE = 100.0
 """Sampling rate of a log without stamps, for the user to correct [Hz]."""
-ENCODER_STEPS = 4096
+STEPS_A_TURN = 4096
 """Steps a turn of the absolute encoders of Feetech and Dynamixel servos."""
 FULL_PERCENT = 101.0
 """Largest number of positions in percent, with rounding."""
@@ -227,16 +227,16 @@ def _with_unit(guess: Guess, values: np.ndarray, model: Model, joint: int) -> Gu
         doubts = ()
     if not unit and doubts and model.joints.kinds[joint] == HINGE and _are_encoder_steps(values):
         low, high = np.nanmin(values), np.nanmax(values)
-        doubt = f"integers from {low:g} to {high:g}: taken as encoder steps, {ENCODER_STEPS} a turn, zero in the middle"
+        doubt = f"integers from {low:g} to {high:g}: taken as encoder steps, {STEPS_A_TURN} a turn, zero in the middle"
         doubts = (f"{doubt}; sign and offset depend on how the servo is mounted",)
-        return dataclasses.replace(guess, unit="rev", scale=1 / ENCODER_STEPS, offset=-np.pi, doubts=doubts)
+        return dataclasses.replace(guess, unit="rev", scale=1 / STEPS_A_TURN, offset=-np.pi, doubts=doubts)
     return dataclasses.replace(guess, unit=unit, doubts=doubts)
 
 
 def _are_encoder_steps(values: np.ndarray) -> bool:
     """True for the integers of an absolute encoder."""
     known = values[np.isfinite(values)]
-    return bool(np.all(known == np.round(known)) and known.min() >= 0 and FULL_PERCENT < known.max() < ENCODER_STEPS)
+    return bool(np.all(known == np.round(known)) and known.min() >= 0 and FULL_PERCENT < known.max() < STEPS_A_TURN)
 
 
 def _guess_unit(values: np.ndarray, model: Model, joint: int) -> tuple[str, tuple[str, ...]]:

@@ -19,7 +19,7 @@ from truesim.files.logs.mapping import ColumnMap, TableLayout, apply_mapping, co
 from truesim.files.logs.plain_csv import read_plain_csv
 from truesim.files.logs.records import read_records
 from truesim.files.logs.stamps import join_stamps, order_rows
-from truesim.files.logs.tables import numeric_columns, read_csv, read_npz, read_parquet, spread_joints
+from truesim.files.logs.tables import numeric_columns, pivot_joints, read_csv, read_npz, read_parquet
 from truesim.files.logs.text import COMPRESSIONS
 from truesim.physics.model.source import Finding
 
@@ -171,7 +171,7 @@ def _table(path: Path, layout: TableLayout) -> "libraries.polars.DataFrame":
         raise FileError(f"{path} is not a regular file.")
     try:
         with parsing(path.name, "a log"):
-            return spread_joints(_read_with(reader, path, layout), ("time", *TIME_COLUMN_NAMES))
+            return pivot_joints(_read_with(reader, path, layout), ("time", *TIME_COLUMN_NAMES))
     except OSError as error:
         raise FileError(f"{path.name} cannot be read as a table: {str(error).splitlines()[0].rstrip('.')}.") from None
 

@@ -20,7 +20,7 @@ NAME_FIELDS = ("name", "names", "joint_name", "joint_names")
 EXAMPLE = '{"time": 0.01, "qpos/elbow": 0.2}'
 MAX_LIST_ENTRIES = 64
 """Longer lists are images or scans, and are left out."""
-MAX_DEPTH = 16
+MAX_NESTED = 16
 """Objects that are nested deeper are left out."""
 
 
@@ -58,7 +58,7 @@ def _flat(content: Any, path: str, labels: tuple[str, ...]) -> Iterator[tuple[st
         path: Its path.
         labels: Names of the entries of lists of that length.
     """
-    if isinstance(content, dict) and path.count("/") < MAX_DEPTH:
+    if isinstance(content, dict) and path.count("/") < MAX_NESTED:
         named = next((content[field] for field in NAME_FIELDS if _are_words(content.get(field))), labels)
         for name, value in content.items():
             yield from _flat(value, f"{path}/{name}" if path else name, tuple(named))

@@ -135,7 +135,7 @@ def _has_dates(text: "libraries.polars.Series") -> bool:
     return bool(text.str.contains(r"^\d{4}-\d\d-\d\d[t ]\d\d:\d\d").any())
 
 
-def spread_joints(table: "libraries.polars.DataFrame", stamps: Sequence[str]) -> "libraries.polars.DataFrame":
+def pivot_joints(table: "libraries.polars.DataFrame", stamps: Sequence[str]) -> "libraries.polars.DataFrame":
     """The table with one row per stamp, if every joint has a row of its own: `position` becomes `position/elbow`.
 
     Args:
@@ -149,12 +149,12 @@ def spread_joints(table: "libraries.polars.DataFrame", stamps: Sequence[str]) ->
         return table
     values = [c for c in table.columns if c not in (key, time)]
     parts = table.partition_by(key, as_dict=True, maintain_order=True)
-    spread = table.select(time).unique(maintain_order=True)
+    pivoted = table.select(time).unique(maintain_order=True)
     for (joint,), part in parts.items():
         own = part.unique(time, keep="last", maintain_order=True)
         own = own.select(time, *(pl.col(c).alias(f"{c}/{joint}") for c in values))
-        spread = spread.join(own, on=time, how="left", maintain_order="left")
-    return spread
+        pivoted = pivoted.join(own, on=time, how="left", maintain_order="left")
+    return pivoted
 
 
 def _echoed_columns(cells: Sequence[str]) -> tuple[str, ...]:

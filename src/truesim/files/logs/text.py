@@ -23,7 +23,7 @@ BINARY_KINDS = {
     b"#ROSBAG": "a ROS bag; end its name with .bag",
     b"\x1f\x8b": "compressed; end its name with .csv.gz",
 }
-"""What a file is that begins so, and the cure."""
+"""Kind of a file by its first bytes, with the cure."""
 INSPECTED_BYTES = 4096
 
 

@@ -118,8 +118,10 @@ def find_contradiction(solution: Solution, found: Uncertainty) -> Contradiction 
                 _test(exact, solution, found, group, np.arange(*at))
                 for group, at in zip(groups, itertools.pairwise(places), strict=True)
             ]
-            pairs = zip(tested, again, strict=True)
-            tested = [min(pair, key=_standard_score) if all(pair) else None for pair in pairs]
+            tested = [
+                None if one is None or other is None else min(one, other, key=_standard_score)
+                for one, other in zip(tested, again, strict=True)
+            ]
     ordered = sorted((t for t in tested if t is not None), key=_standard_score, reverse=True)
     if not ordered or not ordered[0].significant:
         return ordered[0] if ordered else None

@@ -67,12 +67,7 @@ def explain(diagnostic: Diagnostic) -> str:
                 return f"Freeing {names[0]} as well would remove {share}."
             return f"Freeing {names[0]} would remove {share}: the free parameters make up for it with wrong values."
         case Code.STAMP_JITTER | Code.CONTRADICTED:
-            beside = ", or weigh a link: positions alone show forces only relative to masses"
-            advice = f"Free it{beside if names and names[0].endswith('.mass') else ''}."
-            instead = f"; or {', '.join(names[2:])} instead" if names[2:] else ""
-            return _RESIDUALS[diagnostic.code].format(
-                *names, instead=instead, advice=advice, ms=1e3 * value, size=abs(value), ratio=ratio, share=100 * ratio
-            )
+            return _explain_residual(diagnostic)
         case Code.CONTRADICTORY_LOGS:
             return f"The logs contradict each other: each fits alone, but {names[0]} is {names[1]} and {names[2]}."
         case Code.WORSE_THAN_START:
@@ -108,6 +103,21 @@ def explain(diagnostic: Diagnostic) -> str:
     return (
         f"{names[0]}: residuals of {value:.2g} are {ratio:.0f} times the sensor's noise, so something in the robot is "
         "not in the model."
+    )
+
+
+def _explain_residual(diagnostic: Diagnostic) -> str:
+    """What the residuals tell of stamps or of fixed parameters."""
+    names, value, ratio = diagnostic.subjects, diagnostic.value, diagnostic.ratio
+    beside = ", or weigh a link: positions alone show forces only relative to masses"
+    return _RESIDUALS[diagnostic.code].format(
+        *names,
+        instead=f"; or {', '.join(names[2:])} instead" if names[2:] else "",
+        advice=f"Free it{beside if names and names[0].endswith('.mass') else ''}.",
+        ms=1e3 * value,
+        size=abs(value),
+        ratio=ratio,
+        share=100 * ratio,
     )
 
 
