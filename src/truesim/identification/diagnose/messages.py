@@ -107,7 +107,7 @@ def explain(diagnostic: Diagnostic) -> str:
 
 
 def _explain_residual(diagnostic: Diagnostic) -> str:
-    """What the residuals tell of stamps or of fixed parameters."""
+    """Sentence on stamps or fixed parameters that the residuals reveal."""
     names, value, ratio = diagnostic.subjects, diagnostic.value, diagnostic.ratio
     beside = ", or weigh a link: positions alone show forces only relative to masses"
     return _RESIDUALS[diagnostic.code].format(
