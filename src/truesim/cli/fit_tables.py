@@ -14,7 +14,7 @@ from truesim.identification.diagnose.evaluation import Errors
 from truesim.identification.diagnose.messages import explain
 from truesim.identification.diagnose.status import Code
 from truesim.identification.fit import Fit
-from truesim.identification.fit_display import HEADINGS, noted_rows
+from truesim.identification.fit_display import ESTIMATE_HEADINGS, noted_rows
 from truesim.identification.regression.errors import BAND, TorqueError
 from truesim.physics.blueprint import Trained
 
@@ -79,7 +79,9 @@ def estimate_table(fit: Fit) -> Table:
     """Start, value and interval of every number that was estimated."""
     rows, common = noted_rows(fit)
     has_notes = any(row[-1] for row in rows)
-    table = Table(*HEADINGS, *([""] if has_notes else []), box=None, caption=escape(common), caption_justify="left")
+    table = Table(
+        *ESTIMATE_HEADINGS, *([""] if has_notes else []), box=None, caption=escape(common), caption_justify="left"
+    )
     for row in rows:
         table.add_row(*map(escape, row if has_notes else row[:-1]))
     return table

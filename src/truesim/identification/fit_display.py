@@ -17,7 +17,7 @@ from truesim.physics.model.targets import matches_pattern
 if TYPE_CHECKING:
     from truesim.identification.fit import Fit
 
-HEADINGS = ("parameter", "start", "value", "95 % interval", "unit")
+ESTIMATE_HEADINGS = ("parameter", "start", "value", "95 % interval", "unit")
 """Headings of the rows of `noted_rows`, whose notes have none."""
 COLUMNS = ("parameter", "start", "value", "std", "low", "high", "unit", "flags")
 
@@ -76,7 +76,7 @@ def _shortened(flags: Sequence[EstimateFlag]) -> list[str]:
 def summary_text(fit: "Fit") -> str:
     """Status, estimates with intervals, and open-loop errors before and after, as aligned text."""
     rows, common = noted_rows(fit)
-    lines = [repr(fit), "", *_aligned((*HEADINGS, ""), rows), *([common] if common else []), ""]
+    lines = [repr(fit), "", *_aligned((*ESTIMATE_HEADINGS, ""), rows), *([common] if common else []), ""]
     part = Part.HELD_OUT if Part.HELD_OUT in fit.errors else Part.TRAIN
     before = Part.HELD_OUT_START if part is Part.HELD_OUT else Part.TRAIN_START
     errors = [
@@ -98,7 +98,7 @@ def summary_html(fit: "Fit") -> str:
         f"{left}{html.escape(unit)}</td>{left}{html.escape(notes)}</td></tr>"
         for name, start, value, interval, unit, notes in rows
     )
-    head = "".join(f"<th>{text}</th>" for text in (*HEADINGS, ""))
+    head = "".join(f"<th>{text}</th>" for text in (*ESTIMATE_HEADINGS, ""))
     title = f"{html.escape(Path(fit.request.robot).name)}: {html.escape(str(fit.status))}"
     note = f"<p>{html.escape(common)}</p>" if common else ""
     return f"<p><b>{title}</b></p><table><thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table>{note}"

@@ -23,8 +23,8 @@ from truesim.studio.signals import Signals, fit_signals, log_signals
 
 PANEL_WIDTH = 500
 """Width of the panel of controls [px]: six stages, and parameters with their numbers, fit in a row."""
-BRAND_COLOR = (0, 102, 160)
-"""Color of buttons and tabs; dark enough for white text, and seen on dark panels."""
+BRAND_COLOR = (0, 84, 134)
+"""Color of buttons; dark enough for white text."""
 UNLIMITED_RANGE = (-np.pi, np.pi)
 """Range of the slider of a joint without limits [rad or m]."""
 
