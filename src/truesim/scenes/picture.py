@@ -213,7 +213,7 @@ def _fill_boxes(
     (t, j, i), v, w = np.unravel_index(found, hit.shape), v.ravel()[found], w.ravel()[found]
     weights = np.stack([1 - v - w, v, w], axis=1)
     z = np.einsum("nk,nk->n", weights, np.stack([az[t, 0], bz[t, 0], cz[t, 0]], axis=1))
-    at = y[t, j] * shape[1] + x[t, i]
+    at: np.ndarray = y[t, j] * shape[1] + x[t, i]
     np.minimum.at(depth, at, z)
     best = z <= depth[at]
     color[at[best]] = np.einsum("nk,nkc->nc", weights[best], shades[t[best]])

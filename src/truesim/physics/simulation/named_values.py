@@ -137,8 +137,10 @@ def write_all(simulator: S, values: Sequence[tuple[Target, Any]]) -> S:
         group, field, at = target.path.group, target.path.field, target.path.index
         old = None if group in (None, NETWORKS, SIMULATOR) else getattr(getattr(simulator.model, group), field, None)
         place = at if target.element is None else (at, target.element)
-        numbers = isinstance(old, np.ndarray) and not isinstance(value, jax.Array)
-        if not numbers or at is None or paths.is_servo_gain(simulator.model, target.path):
+        if group is None or not isinstance(old, np.ndarray) or isinstance(value, jax.Array) or at is None:
+            rest.append((target, value))
+            continue
+        if paths.is_servo_gain(simulator.model, target.path):
             rest.append((target, value))
             continue
         own = arrays.setdefault((group, field), old.copy())
