@@ -61,8 +61,9 @@ class Scores:
     @property
     def mean(self) -> float:
         """Mean over joints of torque and motion errors; smaller is better."""
-        parts = [[*self.torque.values()], [np.mean(pair) for pair in self.motion.values()]]
-        return float(np.mean([np.mean(part) for part in parts if part]))
+        motion = [float(np.mean(pair)) for pair in self.motion.values()]
+        parts = [[*self.torque.values()], motion]
+        return float(np.mean([float(np.mean(part)) for part in parts if part]))
 
     def joint(self, joint: str) -> float:
         """Sum of the torque and motion error of a joint; smaller is better."""
@@ -70,8 +71,10 @@ class Scores:
 
     def changes(self, joint: str, other: "Scores") -> Float[np.ndarray, "2"]:
         """Changes of a joint's torque and motion error against another candidate's; negative is better."""
-        both = [(s.torque.get(joint, 0.0), float(np.mean(s.motion.get(joint, (0.0,))))) for s in (self, other)]
-        return np.subtract(*both)
+        own, others = (
+            np.array([s.torque.get(joint, 0.0), float(np.mean(s.motion.get(joint, (0.0,))))]) for s in (self, other)
+        )
+        return own - others
 
     def cost(self, other: "Scores") -> float:
         """Mean change against another candidate over joints, of torque and motion; losses count `LOSS_FACTOR` times."""
