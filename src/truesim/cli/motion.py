@@ -60,6 +60,8 @@ def make_simulator(
         raise TruesimError(f"--timestep must be positive, not {timestep:g}.")
     subject = read_subject(robot, floating_base)
     model = subject.model
+    if not model.nv:
+        raise TruesimError(f"{robot.name} has no joints: nothing moves. It may be a part that other files include.")
     if contact is None and smoothing is None and subject.fit is None:
         contact = default_contact(model)
     options = subject.options_for((), None, None, contact, smoothing)

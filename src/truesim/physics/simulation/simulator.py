@@ -107,9 +107,8 @@ class Simulator(eqx.Module):
                 traced); the model's own by default. A longer delay acts as the longest.
             blueprint: Networks within the physics.
         """
-        if not model.nv:
-            name = model.source.path.name if model.source else "The model"
-            raise TruesimError(f"{name} has no joints: nothing moves. It may be a part that other files include.")
+        if not model.bodies.names:
+            raise TruesimError("The model has no bodies: there is nothing to simulate.")
         if contact is UNSAID:
             contact = None
             warn_left_out(model)
