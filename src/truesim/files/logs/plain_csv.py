@@ -21,7 +21,7 @@ def read_plain_csv(path: Path) -> dict[str, Float[np.ndarray, " samples"]] | Non
         Columns by name, `time` [s] among them; None for any other file, which takes the way of all tables.
     """
     try:
-        if path.suffix.lower() != ".csv" or path.stat().st_size > MAX_PLAIN_BYTES:
+        if path.suffix.lower() != ".csv" or not path.is_file() or path.stat().st_size > MAX_PLAIN_BYTES:
             return None
         text = path.read_bytes()
     except OSError:
