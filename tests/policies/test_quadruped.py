@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import jax.numpy as jnp
+import mujoco
 import numpy as np
 import pytest
 
@@ -150,6 +151,12 @@ def test_a_bare_robot_is_completed(tmp_path):
     path.write_text(bare(ROBOT))
     own = read_quadruped(path, timestep=0.005)
     assert own.compiled.nu == 12
+    assert own.made_up == (
+        "a floor",
+        "12 motors",
+        f"torque limit of 12 joints ({own.torque[0]:.3g} N m)",
+        f"posture with the base at {own.height:.3g} m",
+    )
     assert own.torque == pytest.approx(0.6 * own.compiled.body_mass.sum() * 9.81 * own.height)
     leg = own.home[7:].reshape(4, 3)
     np.testing.assert_allclose(leg, leg[:1].repeat(4, axis=0), atol=1e-3)
@@ -165,6 +172,58 @@ def test_a_bare_robot_is_completed(tmp_path):
     assert int(np.min(episodes.step)) == 50
     assert np.abs(np.asarray(episodes.state.q)[:, 2] - own.height).max() < 0.1 * own.height
     assert np.asarray(episodes.memory["contact"]).all()
+
+
+NO_FRICTION, NO_ROTOR = ROBOT.replace('damping="1"', ""), ROBOT.replace('armature="0.01"', "")
+NEITHER = NO_FRICTION.replace('armature="0.01"', "")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_made_up"),
+    [
+        (NEITHER, (True, True)),
+        (NO_FRICTION, (False, False)),
+        (NO_ROTOR, (False, False)),
+        (bare(NEITHER), (True, True)),
+        (bare(NO_FRICTION), (False, True)),
+        (bare(NO_ROTOR), (True, False)),
+    ],
+)
+def test_rotors_are_made_up_only_where_the_file_has_none(tmp_path, text, is_made_up):
+    """Motors of a file keep the inertia and damping that it has for them, and what is made up is told."""
+    path = tmp_path / "light.xml"
+    path.write_text(text)
+    own, file = read_quadruped(path, timestep=0.005), mujoco.MjModel.from_xml_string(text)
+    inertia = own.torque * 4e-4 if is_made_up[0] else file.dof_armature[6:]
+    damping = own.torque / 25.0 if is_made_up[1] else file.dof_damping[6:]
+    np.testing.assert_allclose(own.compiled.dof_armature[6:], inertia, rtol=1e-5)
+    np.testing.assert_allclose(own.compiled.dof_damping[6:], damping, rtol=1e-5)
+    np.testing.assert_allclose(own.simulator.model.joints.armature[1:], inertia, rtol=1e-5)
+    assert not own.compiled.dof_armature[:6].any()  # the base has no motor
+    told = " ".join(own.made_up)
+    assert ("rotor inertia of 12 joints" in told, "damping of 12 joints" in told) == is_made_up
+    assert go2_joystick(path).made_up == own.made_up
+
+
+def test_servos_of_a_light_robot_are_damped(tmp_path):
+    """With rotors that are made up, no joint is damped less than asked, although its own links are light."""
+    path = tmp_path / "light.xml"
+    path.write_text(bare(NEITHER))
+    own = read_quadruped(path, timestep=0.005)
+    data, mass_matrix = mujoco.MjData(own.compiled), np.zeros((18, 18))
+    data.qpos[:] = own.home
+    mujoco.mj_forward(own.compiled, data)
+    mujoco.mj_fullM(own.compiled, data, mass_matrix)
+    critical = 2.0 * np.sqrt(own.stiffness * np.diag(mass_matrix)[6:])
+    assert ((own.damping + own.compiled.dof_damping[6:]) / critical > 0.699).all()
+
+
+def test_joints_without_names_get_motors(tmp_path):
+    """Names of joints are optional in MJCF; motors need them."""
+    path = tmp_path / "nameless.xml"
+    path.write_text(re.sub(r'<joint name="\w+"', "<joint", bare(ROBOT)))
+    own = read_quadruped(path, timestep=0.005)
+    assert own.simulator.model.actuators.names == tuple(f"hinge{k}" for k in range(12))
 
 
 def test_numbers_of_the_task_grow_with_the_robot(robot, tmp_path):

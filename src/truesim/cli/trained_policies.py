@@ -50,6 +50,8 @@ def train_policy(name: str, out: Path, robot: Path | None, randomize: Path | Non
     use_compilation_cache()
     task = make_task(name, robot, None if randomize is None else randomization_of(randomize))
     task = privileged_task(task) if chosen.privileged else task
+    if task.made_up:
+        messages().print(f"Made up, as the robot's file has none: {escape(', '.join(task.made_up))}.", highlight=False)
     if chosen.anew:
         (out / CHECKPOINT_FILE).unlink(missing_ok=True)
     options = TrainOptions(

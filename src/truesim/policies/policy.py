@@ -107,6 +107,7 @@ def describe(
         "schema": POLICY_SCHEMA,
         "task": task.name,
         "robot": dict(task.robot),
+        "made_up": list(task.made_up),
         "privileged": task.privileged,
         "period": task.period,
         "latency": list(task.latency),

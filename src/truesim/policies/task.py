@@ -204,6 +204,8 @@ class PolicyTask:
     """True for a teacher: `privileged_task` has made its policy see what only simulation knows."""
     robot: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Arguments from which a registered task of this name is made again, such as the robot file."""
+    made_up: tuple[str, ...] = ()
+    """What the robot's file lacks and the task made up, in words."""
 
     def __post_init__(self) -> None:
         model, step = self.simulator.model, float(self.simulator.timestep)

@@ -1,6 +1,7 @@
 """A quadruped of a robot file: its feet, legs, home posture and torque limits, and position control of its joints.
 
-What the file lacks is made up: a floor, motors and their torques, a posture in which it stands, gains of its servos.
+What the file lacks is made up: a floor, motors with their torques, rotors and damping, a posture in which it stands.
+Gains of the servos follow from torques and inertias.
 """
 
 import dataclasses
@@ -25,11 +26,14 @@ from truesim.policies.tasks.standing import (
     SHAPES_WITH_HEIGHT,
     add_floor,
     add_motors,
+    add_rotors,
     find_legs,
     height_of_lowest,
+    in_words,
     kinematics,
     standing_posture,
     torque_limits,
+    usual_torque,
 )
 
 SERVO_DEFLECTION = 0.6
@@ -74,6 +78,8 @@ class LeggedRobot:
     """Of position control [N m/rad]."""
     damping: np.ndarray
     """Of the position control of each joint [N m s/rad]."""
+    made_up: tuple[str, ...]
+    """What the file lacks and was made up, in words."""
 
     @property
     def base(self) -> str:
@@ -115,15 +121,18 @@ def read_quadruped(path: str | Path, *, timestep: float) -> LeggedRobot:
         raise missing_file("robot file", path)
     try:
         spec = mujoco.MjSpec.from_file(str(path))
-        add_motors(spec)
+        motors = add_motors(spec)
         compiled = spec.compile()
-        add_floor(spec, compiled)
+        floor = add_floor(spec, compiled)
         compiled = spec.compile()
     except ValueError as error:
         raise FileError(f"{path} cannot be read by MuJoCo: {error}") from error
     legs = find_legs(compiled, path.name)
     home = standing_posture(compiled, legs, path.name)
-    torque = torque_limits(compiled, home[2])
+    known = torque_limits(compiled)
+    torque = np.where(np.isnan(known), usual_torque(compiled, home[2]), known)
+    rotors = add_rotors(spec, compiled, torque, all_motors=bool(motors))
+    compiled = spec.compile()
     stiffness = float(f"{np.median(torque) / SERVO_DEFLECTION:.2g}")
     damping = _servo_damping(compiled, home, stiffness, timestep)
     for actuator, most, damps in zip(spec.actuators, torque, damping, strict=True):
@@ -150,6 +159,13 @@ def read_quadruped(path: str | Path, *, timestep: float) -> LeggedRobot:
         torque=torque,
         stiffness=stiffness,
         damping=damping,
+        made_up=(
+            *floor,
+            *motors,
+            *in_words("torque limit", torque[np.isnan(known)], "N m"),
+            *rotors,
+            *([] if compiled.nkey else [f"posture with the base at {home[2]:.3g} m"]),
+        ),
     )
 
 

@@ -82,6 +82,7 @@ def go2_joystick(robot: str | Path, randomization: Randomization | None = None) 
         max_speed=60.0,
         trial=PolicyTrial(),
         robot={"robot": str(Path(robot).absolute())},
+        made_up=own.made_up,
     )
 
 

@@ -1,4 +1,4 @@
-"""Completion of a quadruped's file: a floor, motors, torque limits, and the posture in which it stands."""
+"""Completion of a quadruped's file: a floor, motors, their rotors and torques, and the posture in which it stands."""
 
 import itertools
 from typing import Any, NamedTuple
@@ -13,6 +13,10 @@ LEG_EXTENSION = 0.8
 """Height of the second joint of a leg over its foot, as a part of the stretched leg; larger stands straighter."""
 TORQUE_OF_WEIGHT = 0.6
 """Torque limit of motors without one, as a part of weight times standing height."""
+ROTOR_INERTIA = 4e-4
+"""Inertia of a motor's rotor at its joint over the torque limit [s^2], as of Unitree's motors in MuJoCo Menagerie."""
+FREE_SPEED = 25.0
+"""Speed at which the damping of a joint takes the whole torque of its motor [rad/s]; larger damps less."""
 POSTURE_WEIGHT = 1e-3
 """Weight of angles far from the start beside places of feet [m/rad]: it decides where a leg has spare joints."""
 SHAPES_WITH_HEIGHT = ("sphere", "capsule", "cylinder", "box")
@@ -118,30 +122,63 @@ def _collides(compiled: mujoco.MjModel, g: int) -> bool:
     return bool(compiled.geom_contype[g] or compiled.geom_conaffinity[g]) and compiled.geom_type[g] in FOOT_SHAPES
 
 
-def add_floor(spec: mujoco.MjSpec, compiled: mujoco.MjModel) -> None:
-    """Give a robot without a plane a floor."""
-    if not np.any(compiled.geom_type == mujoco.mjtGeom.mjGEOM_PLANE):
-        spec.worldbody.add_geom(name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
+def add_floor(spec: mujoco.MjSpec, compiled: mujoco.MjModel) -> list[str]:
+    """Give a robot without a plane a floor; returns what was made up, in words."""
+    if np.any(compiled.geom_type == mujoco.mjtGeom.mjGEOM_PLANE):
+        return []
+    spec.worldbody.add_geom(name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
+    return ["a floor"]
 
 
-def add_motors(spec: mujoco.MjSpec) -> None:
-    """Give a robot without actuators a motor for each joint."""
+def add_motors(spec: mujoco.MjSpec) -> list[str]:
+    """Give a robot without actuators a motor for each hinge; returns what was made up, in words."""
     if spec.actuators:
-        return
-    for joint in spec.joints:
-        if joint.type == mujoco.mjtJoint.mjJNT_HINGE:
-            spec.add_actuator(name=joint.name, target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+        return []
+    hinges = [joint for joint in spec.joints if joint.type == mujoco.mjtJoint.mjJNT_HINGE]
+    for k, joint in enumerate(hinges):
+        joint.name = joint.name or f"hinge{k}"  # transmissions need a name
+        spec.add_actuator(name=joint.name, target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+    return [f"{len(hinges)} motors"]
 
 
-def torque_limits(compiled: mujoco.MjModel, height: float) -> np.ndarray:
-    """Largest torque of each actuator: a motor's control range, else its force range, else the joint's, else a guess.
+def add_rotors(spec: mujoco.MjSpec, compiled: mujoco.MjModel, torque: np.ndarray, *, all_motors: bool) -> list[str]:
+    """Give actuated joints the rotor inertia and damping that motors have, where the file has neither of both.
 
     Args:
-        compiled: The robot.
-        height: Standing height of the base [m].
+        spec: The robot, which is changed.
+        compiled: The same robot.
+        torque: Largest torque of each actuator [N m].
+        all_motors: Also complete joints that have one of both, as where the motors are made up.
+
+    Returns:
+        What was made up, in words.
     """
-    guess = TORQUE_OF_WEIGHT * float(compiled.body_mass.sum()) * float(np.linalg.norm(compiled.opt.gravity)) * height
-    found = np.full(compiled.nu, guess)
+    owners, joints = compiled.actuator_trnid[:, 0], {joint.id: joint for joint in spec.joints}
+    dofs = compiled.jnt_dofadr[owners]
+    no_inertia, no_damping = compiled.dof_armature[dofs] == 0.0, compiled.dof_damping[dofs] == 0.0
+    lacks = all_motors | (no_inertia & no_damping)
+    inertia, damping = ROTOR_INERTIA * torque, torque / FREE_SPEED
+    for k in np.flatnonzero(lacks & no_inertia):
+        joints[owners[k]].armature = inertia[k]
+    for k in np.flatnonzero(lacks & no_damping):
+        joints[owners[k]].damping[0] = damping[k]
+    return [
+        *in_words("rotor inertia", inertia[lacks & no_inertia], "kg m^2"),
+        *in_words("damping", damping[lacks & no_damping], "N m s/rad"),
+    ]
+
+
+def in_words(quantity: str, values: np.ndarray, unit: str) -> list[str]:
+    """Words for values of joints that were made up, if there are any."""
+    if not len(values):
+        return []
+    low, high = f"{values.min():.3g}", f"{values.max():.3g}"
+    return [f"{quantity} of {len(values)} joints ({low if low == high else f'{low} to {high}'} {unit})"]
+
+
+def torque_limits(compiled: mujoco.MjModel) -> np.ndarray:
+    """Largest torque of each actuator: a motor's control range, else its force range, else the joint's, else NaN."""
+    found = np.full(compiled.nu, np.nan)
     for k in range(compiled.nu):
         joint = compiled.actuator_trnid[k, 0]
         if compiled.actuator_biastype[k] == mujoco.mjtBias.mjBIAS_NONE and compiled.actuator_ctrllimited[k]:
@@ -151,6 +188,17 @@ def torque_limits(compiled: mujoco.MjModel, height: float) -> np.ndarray:
         elif compiled.jnt_actfrclimited[joint]:
             found[k] = compiled.jnt_actfrcrange[joint, 1]
     return found
+
+
+def usual_torque(compiled: mujoco.MjModel, height: float) -> float:
+    """Torque limit for motors without one [N m].
+
+    Args:
+        compiled: The robot.
+        height: Standing height of the base [m].
+    """
+    weight = float(compiled.body_mass.sum()) * float(np.linalg.norm(compiled.opt.gravity))
+    return TORQUE_OF_WEIGHT * weight * height
 
 
 def standing_posture(compiled: mujoco.MjModel, legs: tuple[Leg, ...], name: str) -> np.ndarray:
