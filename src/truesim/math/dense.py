@@ -28,6 +28,7 @@ def solve(A: Float[Array, "n n"], b: Float[Array, " n *columns"]) -> Float[Array
     return substitute(factor(A), b)
 
 
+@jax.jit
 def factor(A: Float[Array, "n n"]) -> EliminationFactors:
     """Factor a matrix, for `substitute` to solve `A x = b` for any b.
 
@@ -44,6 +45,7 @@ def factor(A: Float[Array, "n n"]) -> EliminationFactors:
     return EliminationFactors(rows, ratios)
 
 
+@jax.jit
 def substitute(factors: EliminationFactors, b: Float[Array, " n *columns"]) -> Float[Array, " n *columns"]:
     """Solution x of `A x = b` for a factored A."""
     right = []

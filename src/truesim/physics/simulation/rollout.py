@@ -96,13 +96,32 @@ def rollout(
 
 def _open_loop(checkpoint: bool, simulator: Simulator, state: State, commands: Array, keep: Keep) -> tuple[State, Any]:
     constants = simulator.constants()
-    state = _started(simulator, state, commands)
+    state = _joined(_started(simulator, state, commands), (simulator, commands))
 
     def advance(state: State, command: Array) -> tuple[State, Any]:
         state, info = simulator.step(state, command, constants)
         return state, keep(state, info)
 
     return jax.lax.scan(jax.checkpoint(advance) if checkpoint else advance, state, jnp.asarray(commands))
+
+
+def _joined(state: State, influences: Any) -> State:
+    """The same state, whose motion has tangents, of zeros if need be, once any of the influences on it has.
+
+    The scan of a rollout is then differentiated once, not again with every part of the state that turns out to vary.
+    """
+    q, v = _first((state.q, state.v), influences)
+    return dataclasses.replace(state, q=q, v=v)
+
+
+@jax.custom_jvp
+def _first(motion: Any, influences: Any) -> Any:
+    return motion
+
+
+@_first.defjvp
+def _first_jvp(primals: tuple, tangents: tuple) -> tuple[Any, Any]:
+    return primals[0], tangents[0]
 
 
 def _closed_loop(

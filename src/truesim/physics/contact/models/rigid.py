@@ -6,7 +6,8 @@ bodies stop at the surface; bodies that stay apart exert no force. Overlap is re
 giving them velocity, so that constraints never add energy.
 """
 
-from typing import ClassVar, NamedTuple
+import functools
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -299,6 +300,14 @@ def _solve(
     inputs: tuple, cone: AbstractCone, subset: tuple[int, ...], warm_start: WarmStart | None, skip: Bool[Array, ""]
 ) -> ConeSolution:
     """Solution of a problem with the mass matrix of a model; see `active_rows.solve`."""
+    return _solved(inputs, cone, subset, warm_start, skip)
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _solved(
+    inputs: tuple, cone: AbstractCone, subset: tuple[int, ...], warm_start: WarmStart | None, skip: Bool[Array, ""]
+) -> ConeSolution:
+    """The solution without derivatives; `jit` traces it once for all calls and transformations of a program."""
     model, q, added, problem = inputs
     problem = problem._replace(inertia=_inertia(model, q, added))
     return active_rows.solve(problem, cone, np.array(subset, dtype=int), warm_start, skip)
@@ -309,7 +318,13 @@ def _solve_jvp(primals: tuple, tangents: tuple) -> tuple[ConeSolution, ConeSolut
     """Implicit function theorem: Newton's step on the derivatives of the residuals at the solution."""
     (inputs, cone, subset, warm_start, skip), (perturbations, *_) = primals, tangents
     solution = _solve(inputs, cone, subset, warm_start, skip)
-    point = solution.point
+    changed = _perturbed(inputs, cone, solution.point, perturbations)
+    return solution, ConeSolution(changed, None, None)  # type: ignore[arg-type]  # no tangents of the rest
+
+
+@jax.jit
+def _perturbed(inputs: tuple, cone: AbstractCone, point: central_path.Iterate, perturbations: tuple) -> Any:
+    """Change of the solution with the inputs, of which those that do not change are None."""
     model, q, added, problem = inputs
 
     def residuals(inputs: tuple) -> central_path.Iterate:
@@ -321,8 +336,7 @@ def _solve_jvp(primals: tuple, tangents: tuple) -> tuple[ConeSolution, ConeSolut
 
     at_solution, changed = eqx.filter_jvp(residuals, (inputs,), (perturbations,))
     changed = jax.tree.map(lambda r, dr: jnp.zeros_like(r) if dr is None else dr, at_solution, changed)
-    step = central_path.newton(problem._replace(inertia=_inertia(model, q, added)), cone, point)
-    return solution, ConeSolution(step(changed), None, None)  # type: ignore[arg-type]  # no tangents of the rest
+    return central_path.newton(problem._replace(inertia=_inertia(model, q, added)), cone, point)(changed)
 
 
 def _without_energy_gain(
