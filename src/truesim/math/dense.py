@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from truesim.core.tracing import traced_once
 from truesim.core.typing import Array, Float
 
 
@@ -28,7 +29,7 @@ def solve(A: Float[Array, "n n"], b: Float[Array, " n *columns"]) -> Float[Array
     return substitute(factor(A), b)
 
 
-@jax.jit
+@traced_once
 def factor(A: Float[Array, "n n"]) -> EliminationFactors:
     """Factor a matrix, for `substitute` to solve `A x = b` for any b.
 
@@ -45,7 +46,7 @@ def factor(A: Float[Array, "n n"]) -> EliminationFactors:
     return EliminationFactors(rows, ratios)
 
 
-@jax.jit
+@traced_once
 def substitute(factors: EliminationFactors, b: Float[Array, " n *columns"]) -> Float[Array, " n *columns"]:
     """Solution x of `A x = b` for a factored A."""
     right = []

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from truesim.core.tracing import traced_once
 from truesim.core.typing import Array, Float
 from truesim.math.spatial.transform import cross_force
 from truesim.physics.dynamics.kinematics import link_accelerations, link_velocities
@@ -12,6 +13,7 @@ from truesim.physics.model.model import Model
 from truesim.physics.model.tendons import tendon_inertia
 
 
+@traced_once
 def inverse_dynamics(
     model: Model,
     q: Float[Array, " nq"],
@@ -47,6 +49,7 @@ def rotor_forces(model: Model, a: Float[Array, " nv"]) -> Float[Array, " nv"]:
     return own if coupled is None else own + coupled @ a
 
 
+@traced_once
 def inertia_forces(model: Model, q: Float[Array, " nq"], a: Float[Array, " nv"]) -> Float[Array, " nv"]:
     """`M(q) a` without forming M, cheaper to differentiate [N m or N]."""
     frames = joint_frames(model, q)

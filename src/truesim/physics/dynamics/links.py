@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from truesim.core.tracing import traced_once
 from truesim.core.typing import Array, Float
 from truesim.math.spatial.inertia import spatial_inertia
 from truesim.math.spatial.rotation import normalize
@@ -27,6 +28,7 @@ class JointFrames(NamedTuple):
     """Motion subspace, in the link's frame."""
 
 
+@traced_once
 def joint_frames(model: Model, q: Float[Array, " nq"]) -> JointFrames:
     """Motion transform and motion subspace of every link (Featherstone's jcalc and tree transform)."""
     return JointFrames(list(jax.vmap(Pose.matrix)(joint_poses(model, q))), motion_subspaces(model, q))
@@ -81,6 +83,7 @@ def _offsets(model: Model) -> Pose:
     )
 
 
+@traced_once
 def link_inertias(model: Model) -> list[Float[Array, "6 6"]]:
     """Spatial inertia of every link about its origin; zero for the links inside a body with several joints."""
     bodies = model.bodies

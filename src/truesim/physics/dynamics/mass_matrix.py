@@ -2,12 +2,14 @@
 
 import jax.numpy as jnp
 
+from truesim.core.tracing import traced_once
 from truesim.core.typing import Array, Float
 from truesim.physics.dynamics.links import joint_frames, link_inertias, per_dof
 from truesim.physics.model.model import Model
 from truesim.physics.model.tendons import tendon_inertia
 
 
+@traced_once
 def mass_matrix(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
     """Joint-space inertia matrix M(q), armature included [kg m^2, kg m or kg]."""
     links = model.topology.links

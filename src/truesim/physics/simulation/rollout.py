@@ -96,7 +96,7 @@ def rollout(
 
 def _open_loop(checkpoint: bool, simulator: Simulator, state: State, commands: Array, keep: Keep) -> tuple[State, Any]:
     constants = simulator.constants()
-    state = _joined(_started(simulator, state, commands), (simulator, commands))
+    state = _varying(_started(simulator, state, commands), (simulator, commands))
 
     def advance(state: State, command: Array) -> tuple[State, Any]:
         state, info = simulator.step(state, command, constants)
@@ -105,23 +105,26 @@ def _open_loop(checkpoint: bool, simulator: Simulator, state: State, commands: A
     return jax.lax.scan(jax.checkpoint(advance) if checkpoint else advance, state, jnp.asarray(commands))
 
 
-def _joined(state: State, influences: Any) -> State:
-    """The same state, whose motion has tangents, of zeros if need be, once any of the influences on it has.
+def _varying(state: State, influences: Any) -> State:
+    """The same state; its configuration and velocity have tangents if any of the influences on the motion has.
 
-    The scan of a rollout is then differentiated once, not again with every part of the state that turns out to vary.
+    Otherwise, JAX differentiates the scan of a rollout again for each part of the state that turns out to vary.
     """
-    q, v = _first((state.q, state.v), influences)
+    q, v = _motion((state.q, state.v), influences)
     return dataclasses.replace(state, q=q, v=v)
 
 
-@jax.custom_jvp
-def _first(motion: Any, influences: Any) -> Any:
+@eqx.filter_custom_jvp
+def _motion(motion: tuple[Array, Array], influences: Any) -> tuple[Array, Array]:
     return motion
 
 
-@_first.defjvp
-def _first_jvp(primals: tuple, tangents: tuple) -> tuple[Any, Any]:
-    return primals[0], tangents[0]
+@_motion.def_jvp
+def _motion_jvp(primals: tuple, tangents: tuple) -> tuple[Any, Any]:
+    """Add a zero that depends on a tangent, since JAX leaves out tangents that are zeros."""
+    (motion, _), given = primals, jax.tree.leaves(tangents)
+    zero = 0 * given[0].sum()
+    return motion, tuple(zero + (jnp.zeros_like(x) if dx is None else dx) for x, dx in zip(motion, tangents[0], strict=True))
 
 
 def _closed_loop(

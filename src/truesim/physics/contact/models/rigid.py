@@ -16,7 +16,7 @@ import numpy as np
 
 from truesim.core.errors import TruesimError
 from truesim.core.tap import NO_TAP, Port, Tap
-from truesim.core.tracing import is_traced
+from truesim.core.tracing import is_traced, traced_once
 from truesim.core.typing import Array, Bool, Float
 from truesim.math.interior_point import active_rows, central_path
 from truesim.math.interior_point.central_path import ConeProblem, Impulses
@@ -322,7 +322,7 @@ def _solve_jvp(primals: tuple, tangents: tuple) -> tuple[ConeSolution, ConeSolut
     return solution, ConeSolution(changed, None, None)  # type: ignore[arg-type]  # no tangents of the rest
 
 
-@jax.jit
+@traced_once
 def _perturbed(inputs: tuple, cone: AbstractCone, point: central_path.Iterate, perturbations: tuple) -> Any:
     """Change of the solution with the inputs, of which those that do not change are None."""
     model, q, added, problem = inputs
