@@ -122,9 +122,10 @@ def _motion(motion: tuple[Array, Array], influences: Any) -> tuple[Array, Array]
 @_motion.def_jvp
 def _motion_jvp(primals: tuple, tangents: tuple) -> tuple[Any, Any]:
     """Add a zero that depends on a tangent, since JAX leaves out tangents that are zeros."""
-    (motion, _), given = primals, jax.tree.leaves(tangents)
-    zero = 0 * given[0].sum()
-    return motion, tuple(zero + (jnp.zeros_like(x) if dx is None else dx) for x, dx in zip(motion, tangents[0], strict=True))
+    motion, _ = primals
+    zero = sum(0 * dx.sum() for dx in jax.tree.leaves(tangents)[:1])
+    changes = [jnp.zeros_like(x) if dx is None else dx for x, dx in zip(motion, tangents[0], strict=True)]
+    return motion, tuple(dx + jnp.asarray(zero, dx.dtype) for dx in changes)
 
 
 def _closed_loop(
@@ -132,6 +133,7 @@ def _closed_loop(
 ) -> tuple[tuple[State, Any], Any]:
     constants = simulator.constants()
     state = simulator.started(state, _command(controller, state, memory)[0])
+    state = _varying(state, (simulator, memory, controller))
 
     def advance(loop: tuple[State, Any], _: None) -> tuple[tuple[State, Any], Any]:
         state, memory = loop
