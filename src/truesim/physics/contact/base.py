@@ -23,6 +23,9 @@ FRICTION_COEFFICIENT = Port(
 GEOMETRY = (DEPTH, FRICTION_COEFFICIENT)
 """Ports of the contact points, evaluated before any contact force."""
 
+CONTACT_SOLUTION = "contact solution"
+"""Name, for policies of `jax.checkpoint`, of solutions by iteration, which cost more to compute again than to store."""
+
 
 class EffectiveMass(NamedTuple):
     """Effective mass of each constraint, a function of the parameters alone; computed once per rollout."""

@@ -14,6 +14,7 @@ from truesim import native
 from truesim.core.errors import TruesimError
 from truesim.core.tracing import is_traced
 from truesim.core.typing import Array, Float
+from truesim.physics.contact.base import CONTACT_SOLUTION
 from truesim.physics.routines.engine import Engine
 from truesim.physics.simulation.backend import Backend, call_native, call_xla, chosen
 from truesim.physics.simulation.function_tree import FunctionTree
@@ -61,8 +62,8 @@ def rollout(
         steps: Number of time steps under a controller.
         memory: Initial memory of a controller: any tree of arrays, which keeps its structure.
         keep: Selects what to keep of each step, such as `lambda state, info: state.q`.
-        checkpoint: Whether reverse mode stores only the states and computes each step again, instead of storing every
-            intermediate number.
+        checkpoint: Whether reverse mode stores only the states and the solutions of rigid contact, and computes the
+            rest of each step again, instead of storing every intermediate number.
         backend: `native` runs all steps as one native kernel, the default on a CPU; `xla` is a `jax.lax.scan`.
 
     Returns:
@@ -94,6 +95,10 @@ def rollout(
     return _call(functools.partial(_open_loop, checkpoint), args, (_open_loop, checkpoint), backend)
 
 
+_recomputed = functools.partial(jax.checkpoint, policy=jax.checkpoint_policies.save_only_these_names(CONTACT_SOLUTION))
+"""In reverse mode, a step is computed again, except for solutions of its contacts."""
+
+
 def _open_loop(checkpoint: bool, simulator: Simulator, state: State, commands: Array, keep: Keep) -> tuple[State, Any]:
     constants = simulator.constants()
     state = _varying(_started(simulator, state, commands), (simulator, commands))
@@ -102,7 +107,7 @@ def _open_loop(checkpoint: bool, simulator: Simulator, state: State, commands: A
         state, info = simulator.step(state, command, constants)
         return state, keep(state, info)
 
-    return jax.lax.scan(jax.checkpoint(advance) if checkpoint else advance, state, jnp.asarray(commands))
+    return jax.lax.scan(_recomputed(advance) if checkpoint else advance, state, jnp.asarray(commands))
 
 
 def _varying(state: State, influences: Any) -> State:
@@ -141,7 +146,7 @@ def _closed_loop(
         state, info = simulator.step(state, command, constants)
         return (state, memory), keep(state, info)
 
-    return jax.lax.scan(jax.checkpoint(advance) if checkpoint else advance, (state, memory), length=steps)
+    return jax.lax.scan(_recomputed(advance) if checkpoint else advance, (state, memory), length=steps)
 
 
 def _run_routine(

@@ -13,6 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.ad_checkpoint import checkpoint_name
 
 from truesim.core.errors import TruesimError
 from truesim.core.tap import NO_TAP, Port, Tap
@@ -23,6 +24,7 @@ from truesim.math.interior_point.central_path import ConeProblem, Impulses
 from truesim.math.interior_point.cones import AbstractCone, EllipticCone, PolyhedralCone
 from truesim.math.interior_point.solver import ConeSolution, WarmStart, least_barrier
 from truesim.physics.contact.base import (
+    CONTACT_SOLUTION,
     GEOMETRY,
     AbstractImpulseContact,
     ContactReport,
@@ -317,7 +319,7 @@ def _solved(
 def _solve_jvp(primals: tuple, tangents: tuple) -> tuple[ConeSolution, ConeSolution]:
     """Implicit function theorem: Newton's step on the derivatives of the residuals at the solution."""
     (inputs, cone, subset, warm_start, skip), (perturbations, *_) = primals, tangents
-    solution = _solve(inputs, cone, subset, warm_start, skip)
+    solution = checkpoint_name(_solve(inputs, cone, subset, warm_start, skip), CONTACT_SOLUTION)
     changed = _perturbed(inputs, cone, solution.point, perturbations)
     return solution, ConeSolution(changed, None, None)  # type: ignore[arg-type]  # no tangents of the rest
 
