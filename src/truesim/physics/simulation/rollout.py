@@ -14,11 +14,11 @@ from truesim import native
 from truesim.core.errors import TruesimError
 from truesim.core.tracing import is_traced
 from truesim.core.typing import Array, Float
-from truesim.physics.contact.base import CONTACT_SOLUTION
 from truesim.physics.routines.engine import Engine
 from truesim.physics.simulation.backend import Backend, call_native, call_xla, chosen
 from truesim.physics.simulation.function_tree import FunctionTree
 from truesim.physics.simulation.observation import observe
+from truesim.physics.simulation.reverse_mode import recomputed, varying
 from truesim.physics.simulation.routine_loops import closed_loop, ignores_info
 from truesim.physics.simulation.sensors import read_sensors
 from truesim.physics.simulation.simulator import Simulator
@@ -95,42 +95,15 @@ def rollout(
     return _call(functools.partial(_open_loop, checkpoint), args, (_open_loop, checkpoint), backend)
 
 
-_recomputed = functools.partial(jax.checkpoint, policy=jax.checkpoint_policies.save_only_these_names(CONTACT_SOLUTION))
-"""In reverse mode, a step is computed again, except for solutions of its contacts."""
-
-
 def _open_loop(checkpoint: bool, simulator: Simulator, state: State, commands: Array, keep: Keep) -> tuple[State, Any]:
     constants = simulator.constants()
-    state = _varying(_started(simulator, state, commands), (simulator, commands))
+    state = varying(_started(simulator, state, commands), (simulator, commands))
 
     def advance(state: State, command: Array) -> tuple[State, Any]:
         state, info = simulator.step(state, command, constants)
         return state, keep(state, info)
 
-    return jax.lax.scan(_recomputed(advance) if checkpoint else advance, state, jnp.asarray(commands))
-
-
-def _varying(state: State, influences: Any) -> State:
-    """The same state; its configuration and velocity have tangents if any of the influences on the motion has.
-
-    Otherwise, JAX differentiates the scan of a rollout again for each part of the state that turns out to vary.
-    """
-    q, v = _motion((state.q, state.v), influences)
-    return dataclasses.replace(state, q=q, v=v)
-
-
-@eqx.filter_custom_jvp
-def _motion(motion: tuple[Array, Array], influences: Any) -> tuple[Array, Array]:
-    return motion
-
-
-@_motion.def_jvp
-def _motion_jvp(primals: tuple, tangents: tuple) -> tuple[Any, Any]:
-    """Add a zero that depends on a tangent, since JAX leaves out tangents that are zeros."""
-    motion, _ = primals
-    zero = sum(0 * dx.sum() for dx in jax.tree.leaves(tangents)[:1])
-    changes = [jnp.zeros_like(x) if dx is None else dx for x, dx in zip(motion, tangents[0], strict=True)]
-    return motion, tuple(dx + jnp.asarray(zero, dx.dtype) for dx in changes)
+    return jax.lax.scan(recomputed(advance) if checkpoint else advance, state, jnp.asarray(commands))
 
 
 def _closed_loop(
@@ -138,7 +111,7 @@ def _closed_loop(
 ) -> tuple[tuple[State, Any], Any]:
     constants = simulator.constants()
     state = simulator.started(state, _command(controller, state, memory)[0])
-    state = _varying(state, (simulator, memory, controller))
+    state = varying(state, (simulator, memory, controller))
 
     def advance(loop: tuple[State, Any], _: None) -> tuple[tuple[State, Any], Any]:
         state, memory = loop
@@ -146,7 +119,7 @@ def _closed_loop(
         state, info = simulator.step(state, command, constants)
         return (state, memory), keep(state, info)
 
-    return jax.lax.scan(_recomputed(advance) if checkpoint else advance, (state, memory), length=steps)
+    return jax.lax.scan(recomputed(advance) if checkpoint else advance, (state, memory), length=steps)
 
 
 def _run_routine(

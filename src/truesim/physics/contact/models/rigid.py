@@ -6,25 +6,22 @@ bodies stop at the surface; bodies that stay apart exert no force. Overlap is re
 giving them velocity, so that constraints never add energy.
 """
 
-import functools
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.ad_checkpoint import checkpoint_name
 
 from truesim.core.errors import TruesimError
 from truesim.core.tap import NO_TAP, Port, Tap
-from truesim.core.tracing import is_traced, traced_once
+from truesim.core.tracing import is_traced
 from truesim.core.typing import Array, Bool, Float
-from truesim.math.interior_point import active_rows, central_path
+from truesim.math.interior_point import central_path
 from truesim.math.interior_point.central_path import ConeProblem, Impulses
 from truesim.math.interior_point.cones import AbstractCone, EllipticCone, PolyhedralCone
-from truesim.math.interior_point.solver import ConeSolution, WarmStart, least_barrier
+from truesim.math.interior_point.solver import ConeSolution, least_barrier
 from truesim.physics.contact.base import (
-    CONTACT_SOLUTION,
     GEOMETRY,
     AbstractImpulseContact,
     ContactReport,
@@ -43,6 +40,7 @@ from truesim.physics.contact.constraints import (
 )
 from truesim.physics.contact.detection import ContactPoints, Detector
 from truesim.physics.contact.effective_mass import effective_masses
+from truesim.physics.contact.models.rigid_solution import solve
 from truesim.physics.contact.overlap import shift_velocity
 from truesim.physics.dynamics import carriers, inertia_forces, integrate, mass_matrix
 from truesim.physics.model.kinds import BALL, FREE
@@ -134,7 +132,7 @@ class RigidContact(AbstractImpulseContact):
         problem = problem._replace(offset=targets.offset)
         subset = _uncoupled_constraints(model, self.detector, len(problem.offset))
         inputs = model, step.q, step.added_inertia, problem
-        solution = _solve(inputs, self.cone, subset, step.warm_start, jnp.zeros((), bool))
+        solution = solve(inputs, self.cone, subset, step.warm_start, jnp.zeros((), bool))
         if self.bounces:
             solution, targets = self._bounce(inputs, step, (points, contacts), solution, targets)
         v = solution.point.velocity
@@ -175,7 +173,7 @@ class RigidContact(AbstractImpulseContact):
         subset = _uncoupled_constraints(model, self.detector, len(problem.offset))
         warm_start = plastic.point.velocity, central_path.impulses(plastic.point)
         bouncing = (*inputs[:3], problem._replace(offset=after.offset))
-        elastic = _solve(bouncing, self.cone, subset, warm_start, ~hits)
+        elastic = solve(bouncing, self.cone, subset, warm_start, ~hits)
         return jax.tree.map(
             lambda x, y: jnp.where(hits, x, y), _without_energy_gain(model, step, plastic, elastic), plastic
         ), after
@@ -251,7 +249,7 @@ def _elastic_targets(
 def _problem(
     contact: RigidContact, model: Model, effective_mass: EffectiveMass, constraints: tuple, step: UnconstrainedStep
 ) -> ConeProblem:
-    """Problem of a step with all constraints; `_solve` adds the mass matrix."""
+    """Problem of a step with all constraints; `solve` adds the mass matrix."""
     points, contacts, limits = constraints
     v, dt = step.v, step.timestep
     friction_dofs = joint_friction_dofs(model, contact.friction)
@@ -289,56 +287,6 @@ def _uncoupled_constraints(model: Model, detector: Detector, count: int) -> tupl
     of_pairs = np.all(np.array(pairs, dtype=bool).reshape(-1, 2), axis=1)
     coupling[: detector.capacity] = True if detector.culls else of_pairs[detector.pair_of_point()]
     return tuple(int(row) for row in np.flatnonzero(~coupling))
-
-
-def _inertia(model: Model, q: Array, added: Array | None) -> Float[Array, "nv nv"]:
-    """Mass matrix with the inertia that the integrator added."""
-    M = mass_matrix(model, q)
-    return M if added is None else M + jnp.diag(added)
-
-
-@eqx.filter_custom_jvp
-def _solve(
-    inputs: tuple, cone: AbstractCone, subset: tuple[int, ...], warm_start: WarmStart | None, skip: Bool[Array, ""]
-) -> ConeSolution:
-    """Solution of a problem with the mass matrix of a model; see `active_rows.solve`."""
-    return _solved(inputs, cone, subset, warm_start, skip)
-
-
-@functools.partial(jax.jit, static_argnums=2)
-def _solved(
-    inputs: tuple, cone: AbstractCone, subset: tuple[int, ...], warm_start: WarmStart | None, skip: Bool[Array, ""]
-) -> ConeSolution:
-    """The solution without derivatives; `jit` traces it once for all calls and transformations of a program."""
-    model, q, added, problem = inputs
-    problem = problem._replace(inertia=_inertia(model, q, added))
-    return active_rows.solve(problem, cone, np.array(subset, dtype=int), warm_start, skip)
-
-
-@_solve.def_jvp
-def _solve_jvp(primals: tuple, tangents: tuple) -> tuple[ConeSolution, ConeSolution]:
-    """Implicit function theorem: Newton's step on the derivatives of the residuals at the solution."""
-    (inputs, cone, subset, warm_start, skip), (perturbations, *_) = primals, tangents
-    solution = checkpoint_name(_solve(inputs, cone, subset, warm_start, skip), CONTACT_SOLUTION)
-    changed = _perturbed(inputs, cone, solution.point, perturbations)
-    return solution, ConeSolution(changed, None, None)  # type: ignore[arg-type]  # no tangents of the rest
-
-
-@traced_once
-def _perturbed(inputs: tuple, cone: AbstractCone, point: central_path.Iterate, perturbations: tuple) -> Any:
-    """Change of the solution with the inputs, of which those that do not change are None."""
-    model, q, added, problem = inputs
-
-    def residuals(inputs: tuple) -> central_path.Iterate:
-        model, q, added, problem = inputs
-        gained = point.velocity - problem.free
-        momentum = inertia_forces(model, q, gained)
-        momentum = momentum if added is None else momentum + added * gained
-        return central_path.residuals(problem, cone, point, problem.barrier, momentum)
-
-    at_solution, changed = eqx.filter_jvp(residuals, (inputs,), (perturbations,))
-    changed = jax.tree.map(lambda r, dr: jnp.zeros_like(r) if dr is None else dr, at_solution, changed)
-    return central_path.newton(problem._replace(inertia=_inertia(model, q, added)), cone, point)(changed)
 
 
 def _without_energy_gain(
