@@ -5,6 +5,7 @@ the interpreter's lock for some ten microseconds; the routines themselves run wi
 """
 
 import ctypes
+import functools
 import hashlib
 import math
 import sys
@@ -23,6 +24,8 @@ from truesim.native.runtime.program import Program, program_entry, shared
 HostFunction = Callable[[list[np.ndarray], int, int], Sequence[np.ndarray]]
 """From the arguments (each with or without a batch axis), the batch size and the threads to results with that axis."""
 _FAILED = 2
+_KEPT_VIEWS = 1024
+"""Arrays at addresses that are kept for later calls; to make one takes longer than some calls of routines."""
 
 
 class HostProgram(Program):
@@ -113,14 +116,20 @@ def share(new: HostProgram) -> HostProgram:
 def _views(addresses: int, types: list[ArrayType], batch: int, strides: int | None = None) -> list[np.ndarray]:
     """Arrays at addresses, with a batch axis unless their stride is zero."""
     pointers = (ctypes.c_void_p * len(types)).from_address(addresses) if types else ()
-    steps = (ctypes.c_int64 * len(types)).from_address(strides) if strides and types else (1,) * len(types)
-    found = []
-    for (shape, dtype), pointer, step in zip(types, pointers, steps, strict=True):
-        full = (batch, *shape) if step else shape
-        size = math.prod(full) * dtype.itemsize
-        if not size:
-            found.append(np.zeros(full, dtype))
-            continue
-        memory: Any = (ctypes.c_char * size).from_address(pointer)
-        found.append(np.frombuffer(memory, dtype).reshape(full))
-    return found
+    if not strides or not types:
+        return [_view(pointer, (batch, *shape), dtype) for (shape, dtype), pointer in zip(types, pointers, strict=True)]
+    steps = (ctypes.c_int64 * len(types)).from_address(strides)
+    return [
+        _view(pointer, (batch, *shape) if step else shape, dtype)
+        for (shape, dtype), pointer, step in zip(types, pointers, steps, strict=True)
+    ]
+
+
+@functools.lru_cache(_KEPT_VIEWS)
+def _view(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Array at an address, valid during a call. XLA mostly gives the same buffers to the next one."""
+    size = math.prod(shape) * dtype.itemsize
+    if not size:
+        return np.zeros(shape, dtype)
+    memory: Any = (ctypes.c_char * size).from_address(address)
+    return np.frombuffer(memory, dtype).reshape(shape)
