@@ -15,7 +15,7 @@ from truesim.core.errors import TruesimError, unknown_name
 from truesim.native.codegen.target import host
 from truesim.native.loops.values import Precision
 from truesim.native.runtime.addresses import data_address
-from truesim.physics.routines.adjoint import IDLE_SLOT, AdjointTransfer
+from truesim.physics.routines.calls import FIRST_SLOTS, Adjoint, AdjointCall, RolloutCall
 from truesim.physics.routines.derivatives import CONTACT_NUMBERS, ForwardTransfer
 from truesim.physics.routines.derive import derive
 from truesim.physics.routines.layout import LAYOUT, PARAMETERS
@@ -26,8 +26,6 @@ from truesim.physics.routines.shapes import FOREIGN
 from truesim.physics.routines.tables import StepTables
 from truesim.physics.routines.workspace import Changes, Workspace, aligned_zeros
 
-_FIRST_SLOTS = 16
-"""Contact slots for which a workspace has room at first; a tile with more is repeated in a larger one."""
 _SLOT_ROWS = 10
 """Maximum number of rows of a contact."""
 _SINGLE_LINE_TOLERANCE = 1e-8
@@ -67,24 +65,6 @@ class Forward:
     """Normal and two tangents, row by row, shape (batch, contacts, 3, 3)."""
     solutions: np.ndarray
     """`H^-1` times the right sides, shape (batch, right sides, nv)."""
-
-
-@dataclass(frozen=True)
-class Adjoint:
-    """Accelerations, adjoint vectors and contact slots of a batch."""
-
-    solved: np.ndarray
-    """Acceleration of the constraint solver, shape (batch, nv)."""
-    integrated: np.ndarray
-    """Acceleration of the integrator, shape (batch, nv)."""
-    y: np.ndarray
-    """`(M + h D)'^-1` times the cotangents, shape (batch, count, nv)."""
-    z: np.ndarray
-    """`H^-1 M y`, shape (batch, count, nv)."""
-    slots: np.ndarray
-    """Contact slots, shape (batch, capacity, numbers); the pair is -1 where nothing touches."""
-    most: int
-    """Largest number of slots in use."""
 
 
 class Engine:
@@ -187,22 +167,14 @@ class Engine:
         `parameters` replaces parameters by name, for all instances or with a leading batch axis.
         """
         ctrl = np.ascontiguousarray(ctrl, self.dtype)
-        batch, steps, _ = ctrl.shape
-        if self._adapts and batch == 1:
-            return self._single.rollout(qpos, qvel, warmstart, ctrl, threads, parameters)
+        batch = len(ctrl)
         states = [np.array(x, self.dtype, order="C") for x in (qpos, qvel, warmstart)]
         for name, x, width in zip(("qpos", "qvel", "warmstart"), states, ("nq", "nv", "nv"), strict=True):
             if x.shape != (batch, self.sizes[width]):
                 raise TruesimError(f"{name} has shape {x.shape}, but must have {(batch, self.sizes[width])}")
-        outputs = [
-            np.empty((batch, steps, n), self.dtype) for n in (self.sizes["nq"], self.sizes["nv"], self.sizes["nv"], 1)
-        ]
-        io = np.zeros(len(Transfer), np.int64)
-        io[:8] = [data_address(a) for a in (*states, ctrl, *outputs)]
-        io[[Transfer.BATCH, Transfer.STEPS]] = batch, steps
-        self._run("rollout", io, self._changes(parameters or {}, batch), threads)
-        qpos_out, qvel_out, warmstart_out, iterations = outputs
-        return Rollout(qpos_out, qvel_out, warmstart_out, iterations[..., 0].astype(np.int64))
+        call = self.prepare_rollout(states, ctrl)
+        call(parameters or {}, threads)
+        return Rollout(call.qpos, call.qvel, call.warmstart, call.iterations[..., 0].astype(np.int64))
 
     def forward(
         self,
@@ -220,8 +192,7 @@ class Engine:
             return self._single.forward(qpos, qvel, warmstart, ctrl, right_sides, threads, parameters)
         states = [np.array(x, self.dtype, order="C") for x in (qpos, qvel, warmstart, ctrl)]
         solutions = np.zeros((batch, 0, nv), self.dtype) if right_sides is None else right_sides
-        changes = self._changes(parameters or {}, batch)
-        capacity = _FIRST_SLOTS
+        capacity = FIRST_SLOTS
         while True:
             solved = np.array(solutions, self.dtype, order="C")
             qacc, smooth = (np.empty((batch, nv), self.dtype) for _ in range(2))
@@ -230,7 +201,7 @@ class Engine:
             io[:8] = [data_address(a) for a in (*states, qacc, smooth, contacts, solved)]
             io[ForwardTransfer.BATCH], io[ForwardTransfer.RIGHT_SIDE_COUNT] = batch, solved.shape[1]
             io[ForwardTransfer.CONTACT_CAPACITY] = capacity
-            most = self._run("forward_batch", io, changes, threads)
+            most = self.run("forward_batch", io, parameters or {}, threads)
             if most <= capacity:
                 break
             capacity = most
@@ -253,29 +224,26 @@ class Engine:
             threads: Number of threads.
             parameters: Replaced parameters by name, for all instances or with a leading batch axis.
         """
-        given = [np.array(x, self.dtype, order="C") for x in states]
-        batch, nv = len(given[0]), self.sizes["nv"]
-        if self._adapts and batch == 1:
-            return self._single.adjoint(given, cotangents, threads, parameters)
-        changes = self._changes(parameters or {}, batch)
-        capacity = _FIRST_SLOTS
-        while True:
-            y = np.array(cotangents, self.dtype, order="C")
-            z, solved, integrated = np.empty_like(y), *(np.empty((batch, nv), self.dtype) for _ in range(2))
-            slots = np.empty((batch, capacity, len(IDLE_SLOT)), self.dtype)
-            slots[:] = IDLE_SLOT
-            io = np.zeros(len(Transfer) + 3, np.int64)  # and three entries of `AdjointTransfer`
-            io[:8] = [data_address(a) for a in (*given, solved, integrated, slots, y)]
-            io[AdjointTransfer.BATCH], io[AdjointTransfer.COTANGENT_COUNT] = batch, y.shape[1]
-            io[AdjointTransfer.SLOT_CAPACITY], io[AdjointTransfer.WEIGHTS_OUT] = capacity, data_address(z)
-            most = self._run("adjoint_batch", io, changes, threads)
-            if most <= capacity:
-                return Adjoint(solved, integrated, y, z, slots, most)
-            capacity = most
+        call = self.prepare_adjoint([np.ascontiguousarray(x, self.dtype) for x in states], cotangents)
+        most = call(parameters or {}, threads)
+        return Adjoint(call.solved, call.integrated, call.y, call.z, call.slots, most)
 
-    def _run(self, name: str, io: np.ndarray, changes: Changes, threads: int) -> int:
+    def prepare_rollout(self, states: Sequence[np.ndarray], ctrl: np.ndarray) -> RolloutCall:
+        """Rollout on fixed arrays `(qpos, qvel, warmstart)` and controls, contiguous and of the right type."""
+        return RolloutCall(self._for(len(ctrl)), states, ctrl)
+
+    def prepare_adjoint(self, states: Sequence[np.ndarray], cotangents: np.ndarray) -> AdjointCall:
+        """`adjoint` on fixed arrays, contiguous and of the right type."""
+        return AdjointCall(self._for(len(states[0])), states, cotangents)
+
+    def _for(self, batch: int) -> "Engine":
+        """Engine for a batch of this size."""
+        return self._single if self._adapts and batch == 1 else self
+
+    def run(self, name: str, io: np.ndarray, parameters: Mapping[str, np.ndarray], threads: int) -> int:
         """Call a routine on all tiles; returns the last entry of `io`, the largest of all threads."""
         lanes, batch = self.precision.lanes, int(io[Transfer.BATCH])
+        changes = self._changes(parameters, batch)
         tiles = -(-batch // lanes)
         threads = max(1, min(threads, tiles))
         cuts = [min(batch, lanes * (tiles * i // threads)) for i in range(threads + 1)]
@@ -304,7 +272,7 @@ class Engine:
         try:
             return self._spaces.pop()
         except IndexError:
-            return Workspace(self, _FIRST_SLOTS)
+            return Workspace(self, FIRST_SLOTS)
 
 
 @cache

@@ -1,8 +1,9 @@
 """Derivatives of steps by the routines for a batch, on NumPy arrays: pullbacks along a motion, and step Jacobians."""
 
 import copy
+import functools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,27 +12,25 @@ import numpy as np
 from truesim import native
 from truesim.core.errors import TruesimError
 from truesim.physics.routines.adjoint import IDLE_SLOT, SlotNumber
-from truesim.physics.routines.engine import Adjoint, Engine
+from truesim.physics.routines.engine import Engine
 from truesim.physics.routines.layout import RK4
+from truesim.physics.simulation.adjoint_rows import FEWEST_SLOTS, AdjointRows, Tables
 from truesim.physics.simulation.displacements import Displacements
 from truesim.physics.simulation.simulator import Simulator
 from truesim.physics.simulation.stage_derivatives import PullAcceleration, Pulled, Stages
 from truesim.physics.simulation.step_adjoint import (
     OF_SLOTS,
     WITHOUT_DERIVATIVE,
-    StepNumbers,
     compile_pullback_of_step,
     slot_columns,
 )
 
-FEWEST_SLOTS = 4
-"""Contact slots of the smallest kernel, others have twice as many; larger compiles fewer kernels, with idle slots."""
 ROWS_AT_ONCE = 4096
 """Rows of step Jacobians that one call of the kernel computes; larger leaves the processor's cache."""
+Turns = list[tuple[slice, np.ndarray, np.ndarray]]
+"""Of every quaternion, its place and the derivatives of `Displacements.after_turn`."""
 ALONG = "along"
 """Name of the derivatives along given directions of the tables."""
-Tables = Mapping[str, np.ndarray]
-"""Parameters of the routines by name, with or without a batch axis."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +56,8 @@ class StepDerivatives:
     """One for coordinates that are numbers, zero for those of rotation vectors."""
     _kernels: dict[Any, native.Kernel] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _spare: dict[Any, list[AdjointRows]] = field(default_factory=dict)
+    """Prepared calls for one instance that nobody uses, by the shapes of their arrays."""
 
     def __post_init__(self) -> None:
         self.space = Displacements.of(self.engine.model)
@@ -97,8 +98,8 @@ class StepDerivatives:
             for total, matrix in ((displacement, by_start), (turned, by_turn)):
                 total[:, at] = np.matmul(to_displacement[:, None, at], matrix)[:, 0]
         velocity = to_velocity + h * turned
-        found = self.engine.adjoint(states, (h * velocity)[:, None], threads, tables)
-        rows, own = self._kernel_results(states, found, tables, moving, threads)
+        adjoint = self._adjoint_rows(states, (h * velocity)[:, None], tables, moving)
+        rows, own = self._results(adjoint, moving, threads)
         by_q, by_v, by_u = self._parts(rows)
         displacement += by_q
         return Cotangents(displacement, velocity + by_v, by_u, own)
@@ -123,31 +124,51 @@ class StepDerivatives:
         if self._has_stages:
             rows_of = self._acceleration_rows(tables, moving, threads, directions)
             return self._stages(states, tables, threads).jacobian(rows_of)
-        h = self._timestep(tables)
-        unit = np.empty((batch, nv, nv), self.engine.dtype)
-        np.multiply(_column(h)[..., None], self._unit, out=unit)
-        found = self.engine.adjoint(states, unit, threads, tables)
-        rows, own = self._kernel_results(states, found, tables, moving, threads, directions)
-        turns, column = self.space.after_turn(h * after), _column(h)[..., None]
-
-        def stacked(rows: np.ndarray, is_state: bool = False) -> np.ndarray:
-            """Rows of the velocity below those of the displacement after the step."""
-            rows = rows.reshape(batch, nv, -1)
-            found = np.empty((batch, 2 * nv, rows.shape[2]), self.engine.dtype)
-            above, below = found[:, :nv], found[:, nv:]
-            below[:] = rows
-            if is_state:  # the velocity after the step by the one before it
-                _diagonal(found, nv, nv)[:] += 1.0
-            np.multiply(below, column, out=above)
-            for at, _, by_turn in turns:
-                above[:, at] = by_turn @ above[:, at]
-            return found
-
-        J = stacked(rows, is_state=True)
+        h = _column(self._timestep(tables))
+        turns, matrix = self.space.after_turn(h * after), h[..., None]
+        J = np.empty((batch, 2 * nv, 2 * nv + self.engine.sizes["nu"]), self.engine.dtype)
+        spare, adjoint = self._take(states, matrix * self._unit, tables, moving)
+        rows, own = self._results(adjoint, moving, threads, directions)
+        J[:, nv:] = rows.reshape(batch, nv, -1)
+        _diagonal(J, nv, nv)[...] += 1.0  # the velocity after the step by the one before it
+        _displace(J, matrix, turns)
         for at, by_start, _ in turns:
             J[:, at, at] += by_start
-        _diagonal(J, 0, nv)[:] += self._numbers
-        return J[..., : 2 * nv], J[..., 2 * nv :], {name: stacked(x) for name, x in own.items()}
+        _diagonal(J, 0, nv)[...] += self._numbers
+        by_tables = {}
+        for name, x in own.items():
+            by_tables[name] = np.empty((batch, 2 * nv, x[0].size), self.engine.dtype)
+            by_tables[name][:, nv:] = x.reshape(batch, nv, -1)
+            _displace(by_tables[name], matrix, turns)
+        spare.append(adjoint)
+        return J[..., : 2 * nv], J[..., 2 * nv :], by_tables
+
+    def _take(
+        self, states: Sequence[np.ndarray], cotangents: np.ndarray, tables: Tables, moving: tuple[str, ...]
+    ) -> tuple[list[AdjointRows], AdjointRows]:
+        """The same for one instance on arrays of its own, to be appended to the list once its results are copied.
+
+        Calls may come from several threads at once.
+        """
+        if len(states[0]) > 1:
+            return [], self._adjoint_rows(states, cotangents, tables, moving)
+        key = moving, *((name, x.shape) for name, x in tables.items())
+        spare = self._spare.setdefault(key, [])
+        try:
+            adjoint = spare.pop()
+        except IndexError:
+            own = {name: np.array(x, order="C") for name, x in tables.items()}
+            made = [np.array(x, self.engine.dtype, order="C") for x in states]
+            return spare, self._adjoint_rows(made, cotangents, own, moving)
+        adjoint.set(states, cotangents, tables)
+        return spare, adjoint
+
+    def _adjoint_rows(
+        self, states: Sequence[np.ndarray], cotangents: np.ndarray, tables: Tables, moving: tuple[str, ...]
+    ) -> AdjointRows:
+        """Derivatives of the acceleration on these arrays."""
+        kernel = functools.partial(self._kernel, tuple(sorted(tables)), moving)
+        return AdjointRows(self.engine, kernel, states, cotangents, tables)
 
     @property
     def _has_stages(self) -> bool:
@@ -163,8 +184,9 @@ class StepDerivatives:
         """Rows of derivatives of the acceleration at a state."""
 
         def rows_of(states: Sequence[np.ndarray], cotangents: np.ndarray) -> Pulled:
-            found = self.engine.adjoint(states, cotangents, threads, tables)
-            rows, own = self._kernel_results(states, found, tables, moving, threads, directions)
+            rows, own = self._results(
+                self._adjoint_rows(states, cotangents, tables, moving), moving, threads, directions
+            )
             batch, count = cotangents.shape[:2]
             by_q, by_v, by_u = self._parts(rows.reshape(batch, count, -1))
             by_tables = {name: x.reshape(batch, count, *x.shape[1:]) for name, x in own.items()}
@@ -189,44 +211,18 @@ class StepDerivatives:
         """Time step, of all or (batch, 1)."""
         return np.asarray(tables.get("timestep", self.engine.model.parameters["timestep"]), self.engine.dtype)
 
-    def _kernel_results(
-        self,
-        states: Sequence[np.ndarray],
-        found: Adjoint,
-        tables: Tables,
-        moving: tuple[str, ...],
-        threads: int,
-        directions: Tables | None = None,
+    def _results(
+        self, adjoint: AdjointRows, moving: tuple[str, ...], threads: int, directions: Tables | None = None
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Cotangents of `[dq, v, u]` and of tables at fixed accelerations, a row for each adjoint vector."""
-        q, v, _, u = states
-        batch, count, nv = found.y.shape
-        slots = FEWEST_SLOTS
-        while slots < found.most:
-            slots *= 2
-        contacts = _with_room(found.slots, slots)
-        shapes = self.engine.model.shape
-        batched = {name for name, x in tables.items() if x.ndim > len(shapes(name))}
-        per_row = [q, v, u, found.solved, found.integrated, contacts]
-
-        def of_rows(x: np.ndarray) -> np.ndarray:
-            """Values of each row; of a single instance they are the same for all rows."""
-            if count > 1 and batch == 1:
-                return x[0]
-            return np.repeat(x, count, axis=0) if count > 1 else np.ascontiguousarray(x)
-
-        q, v, u, solved, integrated, contacts = map(of_rows, per_row)
-        full = {name: of_rows(x) if name in batched else np.ascontiguousarray(x) for name, x in tables.items()}
-        numbers = StepNumbers(solved, integrated, found.y.reshape(-1, nv), found.z.reshape(-1, nv))
-        kernel = self._kernel(tuple(sorted(tables)), moving, slots, threads)
-        by_state, by_tables, *by_slots = kernel(full, q, v, u, numbers, contacts)
+        by_state, by_tables, by_slots, contacts = adjoint(threads)
         columns = None
         if by_slots:
-            every = np.broadcast_to(contacts, (batch * count, *contacts.shape[-2:]))
+            every = np.repeat(contacts, len(by_state) // len(contacts), axis=0)
             columns = _SlotColumns(every, by_slots[0], slot_columns(moving))
         if directions is not None:
-            by_tables = {ALONG: _along(directions, by_tables, batch * count, columns)}
-        elif columns is not None:
+            return by_state, {ALONG: _along(directions, by_tables, len(by_state), columns)}
+        if columns is not None:
             by_tables = {**by_tables, **self._slot_tables(columns, by_tables, moving)}
         return by_state, by_tables
 
@@ -316,18 +312,19 @@ def _along(directions: Tables, by_tables: Tables, rows: int, columns: _SlotColum
     return total
 
 
-def _with_room(slots: np.ndarray, count: int) -> np.ndarray:
-    """A fixed number of slots of each instance, with idle ones where there are fewer."""
-    if slots.shape[1] >= count:
-        return np.ascontiguousarray(slots[:, :count])
-    idle = np.broadcast_to(IDLE_SLOT.astype(slots.dtype), (len(slots), count - slots.shape[1], slots.shape[2]))
-    return np.concatenate([slots, idle], axis=1)
-
-
 def _diagonal(matrices: np.ndarray, first: int, count: int) -> np.ndarray:
     """View of `count` entries of the diagonals of contiguous matrices, shape (batch, count)."""
     step = matrices.shape[2] + 1
     return matrices.reshape(len(matrices), -1)[:, first * step : (first + count) * step : step]
+
+
+def _displace(rows: np.ndarray, h: np.ndarray, turns: Turns) -> None:
+    """Derivatives of the displacement after a step, above those of the velocity after it, (batch, 2 nv, columns)."""
+    nv = rows.shape[1] // 2
+    above = rows[:, :nv]
+    np.multiply(rows[:, nv:], h, out=above)
+    for at, _, by_turn in turns:
+        above[:, at] = by_turn @ above[:, at]
 
 
 def _column(h: np.ndarray) -> np.ndarray:

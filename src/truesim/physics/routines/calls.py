@@ -1,0 +1,91 @@
+"""Routines on fixed arrays: calls that may be repeated while the numbers in the arrays change."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from truesim.native.runtime.addresses import data_address
+from truesim.physics.routines.adjoint import IDLE_SLOT, AdjointTransfer
+from truesim.physics.routines.rollout import Transfer
+
+if TYPE_CHECKING:
+    from truesim.physics.routines.engine import Engine
+
+FIRST_SLOTS = 16
+"""Contact slots for which there is room at first; where there are more, a call is repeated with more room."""
+
+
+@dataclass(frozen=True)
+class Adjoint:
+    """Accelerations, adjoint vectors and contact slots of a batch."""
+
+    solved: np.ndarray
+    """Acceleration of the constraint solver, shape (batch, nv)."""
+    integrated: np.ndarray
+    """Acceleration of the integrator, shape (batch, nv)."""
+    y: np.ndarray
+    """`(M + h D)'^-1` times the cotangents, shape (batch, count, nv)."""
+    z: np.ndarray
+    """`H^-1 M y`, shape (batch, count, nv)."""
+    slots: np.ndarray
+    """Contact slots, shape (batch, capacity, numbers); the pair is -1 where nothing touches."""
+    most: int
+    """Largest number of slots in use."""
+
+
+class RolloutCall:
+    """Steps of a batch on fixed arrays. The states become those after the last step."""
+
+    def __init__(self, engine: "Engine", states: Sequence[np.ndarray], ctrl: np.ndarray):
+        """Take arrays (batch, ...) of `(qpos, qvel, warmstart)`, and controls (batch, steps, nu)."""
+        batch, steps, _ = ctrl.shape
+        nq, nv = engine.sizes["nq"], engine.sizes["nv"]
+        self.qpos, self.qvel, self.warmstart, self.iterations = outputs = [
+            np.empty((batch, steps, n), engine.dtype) for n in (nq, nv, nv, 1)
+        ]
+        self.states, self.ctrl = states, ctrl
+        self._engine, self._io = engine, np.zeros(len(Transfer), np.int64)
+        self._io[:8] = [data_address(a) for a in (*states, ctrl, *outputs)]
+        self._io[[Transfer.BATCH, Transfer.STEPS]] = batch, steps
+
+    def __call__(self, parameters: Mapping[str, np.ndarray], threads: int) -> None:
+        """Compute the states after each step from what is in the arrays now."""
+        self._engine.run("rollout", self._io, parameters, threads)
+
+
+class AdjointCall:
+    """The adjoint of one step of a batch on fixed arrays, whose numbers stay."""
+
+    def __init__(self, engine: "Engine", states: Sequence[np.ndarray], cotangents: np.ndarray):
+        """Take arrays (batch, ...) of `(qpos, qvel, warmstart, ctrl)`, and cotangents (batch or 1, count, nv)."""
+        batch, nv = len(states[0]), engine.sizes["nv"]
+        self.states, self.cotangents = states, cotangents
+        self.solved, self.integrated = (np.empty((batch, nv), engine.dtype) for _ in range(2))
+        self.y, self.z = (np.empty((batch, *cotangents.shape[1:]), engine.dtype) for _ in range(2))
+        self._engine = engine
+        self._make_slots(FIRST_SLOTS)
+
+    def _make_slots(self, capacity: int) -> None:
+        """Make room for so many contact slots of each instance."""
+        batch, count, _ = self.y.shape
+        self.slots = np.empty((batch, capacity, len(IDLE_SLOT)), self.y.dtype)
+        self._io = np.zeros(len(Transfer) + 3, np.int64)  # and three entries of `AdjointTransfer`
+        self._io[:8] = [data_address(a) for a in (*self.states, self.solved, self.integrated, self.slots, self.y)]
+        self._io[[AdjointTransfer.BATCH, AdjointTransfer.COTANGENT_COUNT]] = batch, count
+        self._io[[AdjointTransfer.SLOT_CAPACITY, AdjointTransfer.WEIGHTS_OUT]] = capacity, data_address(self.z)
+
+    def __call__(self, parameters: Mapping[str, np.ndarray], threads: int) -> int:
+        """Compute what `Adjoint` holds, whose last number this is."""
+        while True:
+            self.y[:] = self.cotangents
+            self.slots[:] = IDLE_SLOT
+            self._io[AdjointTransfer.SLOT_COUNT] = 0
+            most = self._engine.run("adjoint_batch", self._io, parameters, threads)
+            capacity = self.slots.shape[1]
+            if most <= capacity:
+                return most
+            while capacity < most:
+                capacity *= 2
+            self._make_slots(capacity)
