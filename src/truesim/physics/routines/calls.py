@@ -48,7 +48,7 @@ class RolloutCall:
         self.states, self.ctrl = states, ctrl
         self._engine, self._io = engine, np.zeros(len(Transfer), np.int64)
         self._io[:8] = [data_address(a) for a in (*states, ctrl, *outputs)]
-        self._io[[Transfer.BATCH, Transfer.STEPS]] = batch, steps
+        self._io[Transfer.BATCH], self._io[Transfer.STEPS] = batch, steps
 
     def __call__(self, parameters: Mapping[str, np.ndarray], threads: int) -> None:
         """Compute the states after each step from what is in the arrays now."""
@@ -73,8 +73,8 @@ class AdjointCall:
         self.slots = np.empty((batch, capacity, len(IDLE_SLOT)), self.y.dtype)
         self._io = np.zeros(len(Transfer) + 3, np.int64)  # and three entries of `AdjointTransfer`
         self._io[:8] = [data_address(a) for a in (*self.states, self.solved, self.integrated, self.slots, self.y)]
-        self._io[[AdjointTransfer.BATCH, AdjointTransfer.COTANGENT_COUNT]] = batch, count
-        self._io[[AdjointTransfer.SLOT_CAPACITY, AdjointTransfer.WEIGHTS_OUT]] = capacity, data_address(self.z)
+        self._io[AdjointTransfer.BATCH], self._io[AdjointTransfer.COTANGENT_COUNT] = batch, count
+        self._io[AdjointTransfer.SLOT_CAPACITY], self._io[AdjointTransfer.WEIGHTS_OUT] = capacity, data_address(self.z)
 
     def __call__(self, parameters: Mapping[str, np.ndarray], threads: int) -> int:
         """Compute what `Adjoint` holds, whose last number this is."""

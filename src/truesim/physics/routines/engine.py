@@ -167,11 +167,11 @@ class Engine:
         `parameters` replaces parameters by name, for all instances or with a leading batch axis.
         """
         ctrl = np.ascontiguousarray(ctrl, self.dtype)
-        batch = len(ctrl)
+        batch, nv = len(ctrl), self.sizes["nv"]
         states = [np.array(x, self.dtype, order="C") for x in (qpos, qvel, warmstart)]
-        for name, x, width in zip(("qpos", "qvel", "warmstart"), states, ("nq", "nv", "nv"), strict=True):
-            if x.shape != (batch, self.sizes[width]):
-                raise TruesimError(f"{name} has shape {x.shape}, but must have {(batch, self.sizes[width])}")
+        for name, x, width in zip(("qpos", "qvel", "warmstart"), states, (self.sizes["nq"], nv, nv), strict=True):
+            if x.shape != (batch, width):
+                raise TruesimError(f"{name} has shape {x.shape}, but must have {(batch, width)}")
         call = self.prepare_rollout(states, ctrl)
         call(parameters or {}, threads)
         return Rollout(call.qpos, call.qvel, call.warmstart, call.iterations[..., 0].astype(np.int64))
@@ -246,26 +246,26 @@ class Engine:
         changes = self._changes(parameters, batch)
         tiles = -(-batch // lanes)
         threads = max(1, min(threads, tiles))
-        cuts = [min(batch, lanes * (tiles * i // threads)) for i in range(threads + 1)]
         io[Transfer.CHANGE_COUNT], io[Transfer.CHANGES] = len(changes.rows), changes.address
         call = _routine(self.precision, changes.per_lane, name)
 
-        def work(i: int) -> int:
-            mine = io.copy() if threads > 1 else io
-            mine[Transfer.FIRST], mine[Transfer.STOP] = cuts[i], cuts[i + 1]
-            space = self._take()
-            while mine[Transfer.FIRST] < mine[Transfer.STOP]:
-                parameters = data_address(changes.parameters(space))
-                done = call(space.addresses[0], parameters, *space.addresses[1:], data_address(mine))
-                if done < mine[Transfer.STOP]:
+        def work(first: int, stop: int, io: np.ndarray) -> int:
+            space, transfer = self._take(), data_address(io)
+            io[Transfer.STOP] = stop
+            while first < stop:
+                io[Transfer.FIRST] = first
+                first = call(
+                    space.addresses[0], data_address(changes.parameters(space)), *space.addresses[1:], transfer
+                )
+                if first < stop:
                     space = Workspace(self, 2 * space.slots)
-                mine[Transfer.FIRST] = done
             self._spaces.append(space)
-            return int(mine[-1])
+            return int(io[-1])
 
         if threads == 1:
-            return work(0)
-        return max(_pool(threads).map(work, range(threads)))
+            return work(0, batch, io)
+        cuts = [min(batch, lanes * (tiles * i // threads)) for i in range(threads + 1)]
+        return max(_pool(threads).map(work, cuts[:-1], cuts[1:], [io.copy() for _ in range(threads)]))
 
     def _take(self) -> Workspace:
         """A workspace that no other call uses: calls may come from several threads at once."""

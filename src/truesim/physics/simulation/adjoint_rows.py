@@ -48,7 +48,8 @@ class AdjointRows:
         """Copy other numbers into the arrays, which must be this object's own."""
         for own, x in zip(self.states, states, strict=True):
             own[...] = x
-        self.cotangents[...] = cotangents
+        if cotangents is not self.cotangents:
+            self.cotangents[...] = cotangents
         for name, x in tables.items():
             self.tables[name][...] = x
 

@@ -121,13 +121,18 @@ def _one_exponential(phi: list[float], dtype: np.dtype) -> tuple[np.ndarray, np.
     else:
         sine, cosine = math.sin(angle) / angle, (1 - math.cos(angle)) / squared
         third = (1 - sine) / squared
-    K2 = ((-y * y - z * z, x * y, x * z), (x * y, -x * x - z * z, y * z), (x * z, y * z, -x * x - y * y))
-    K = ((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0))
-    found = [
-        [[(i == j) - a * K[i][j] + b * K2[i][j] for j in range(3)] for i in range(3)]
-        for a, b in ((sine, cosine), (cosine, third))
-    ]
-    both = np.array(found, dtype)
+    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+    both = np.array(
+        [
+            [
+                [1 - b * (yy + zz), b * xy + a * z, b * xz - a * y],
+                [b * xy - a * z, 1 - b * (xx + zz), b * yz + a * x],
+                [b * xz + a * y, b * yz - a * x, 1 - b * (xx + yy)],
+            ]
+            for a, b in ((sine, cosine), (cosine, third))
+        ],
+        dtype,
+    )
     return both[:1], both[1:]
 
 

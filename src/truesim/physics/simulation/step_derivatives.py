@@ -53,7 +53,12 @@ class StepDerivatives:
     space: Displacements = field(init=False)
     _unit: np.ndarray = field(init=False)
     _numbers: np.ndarray = field(init=False)
-    """One for coordinates that are numbers, zero for those of rotation vectors."""
+    """Unit matrix of coordinates that are numbers, zero for rotation vectors."""
+    _held: np.ndarray = field(init=False)
+    """Derivatives of the velocity before the step by `[dq, v, u]`."""
+    _own_timestep: np.ndarray = field(init=False)
+    _own_cotangents: np.ndarray = field(init=False)
+    """Time step times the unit matrix, unless tables replace it."""
     _kernels: dict[Any, native.Kernel] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _spare: dict[Any, list[AdjointRows]] = field(default_factory=dict)
@@ -61,8 +66,12 @@ class StepDerivatives:
 
     def __post_init__(self) -> None:
         self.space = Displacements.of(self.engine.model)
-        self._unit = np.eye(self.engine.sizes["nv"], dtype=self.engine.dtype)
-        self._numbers = np.isin(np.arange(len(self._unit)), self.space.dofs).astype(self.engine.dtype)
+        nv, dtype = self.engine.sizes["nv"], self.engine.dtype
+        self._unit = np.eye(nv, dtype=dtype)
+        self._numbers = np.diag(np.isin(np.arange(nv), self.space.dofs).astype(dtype))
+        self._held = np.eye(nv, 2 * nv + self.engine.sizes["nu"], nv, dtype)
+        self._own_timestep = np.asarray(self.engine.model.parameters["timestep"], dtype).reshape(1, 1)
+        self._own_cotangents = self._own_timestep[..., None] * self._unit
 
     __hash__ = object.__hash__
     __eq__ = object.__eq__
@@ -124,17 +133,17 @@ class StepDerivatives:
         if self._has_stages:
             rows_of = self._acceleration_rows(tables, moving, threads, directions)
             return self._stages(states, tables, threads).jacobian(rows_of)
-        h = _column(self._timestep(tables))
+        h = self._timestep(tables)
         turns, matrix = self.space.after_turn(h * after), h[..., None]
+        cotangents = self._own_cotangents if h is self._own_timestep else matrix * self._unit
         J = np.empty((batch, 2 * nv, 2 * nv + self.engine.sizes["nu"]), self.engine.dtype)
-        spare, adjoint = self._take(states, matrix * self._unit, tables, moving)
+        spare, adjoint = self._take(states, cotangents, tables, moving)
         rows, own = self._results(adjoint, moving, threads, directions)
-        J[:, nv:] = rows.reshape(batch, nv, -1)
-        _diagonal(J, nv, nv)[...] += 1.0  # the velocity after the step by the one before it
+        np.add(rows.reshape(batch, nv, -1), self._held, out=J[:, nv:])
         _displace(J, matrix, turns)
         for at, by_start, _ in turns:
             J[:, at, at] += by_start
-        _diagonal(J, 0, nv)[...] += self._numbers
+        J[:, :nv, :nv] += self._numbers
         by_tables = {}
         for name, x in own.items():
             by_tables[name] = np.empty((batch, 2 * nv, x[0].size), self.engine.dtype)
@@ -175,7 +184,7 @@ class StepDerivatives:
         return self.engine.sizes["integrator"] == RK4
 
     def _stages(self, states: Sequence[np.ndarray], tables: Tables, threads: int) -> Stages:
-        h = _column(self._timestep(tables))
+        h = self._timestep(tables)
         return Stages.of(self.engine, self.space, states, h, dict(tables), threads)
 
     def _acceleration_rows(
@@ -208,8 +217,10 @@ class StepDerivatives:
         return np.concatenate(A), np.concatenate(B), {name: np.concatenate([c[name] for c in C]) for name in C[0]}
 
     def _timestep(self, tables: Tables) -> np.ndarray:
-        """Time step, of all or (batch, 1)."""
-        return np.asarray(tables.get("timestep", self.engine.model.parameters["timestep"]), self.engine.dtype)
+        """Time step [s], (1, 1) or (batch, 1)."""
+        if "timestep" not in tables:
+            return self._own_timestep
+        return np.asarray(tables["timestep"], self.engine.dtype).reshape(-1, 1)
 
     def _results(
         self, adjoint: AdjointRows, moving: tuple[str, ...], threads: int, directions: Tables | None = None
@@ -312,12 +323,6 @@ def _along(directions: Tables, by_tables: Tables, rows: int, columns: _SlotColum
     return total
 
 
-def _diagonal(matrices: np.ndarray, first: int, count: int) -> np.ndarray:
-    """View of `count` entries of the diagonals of contiguous matrices, shape (batch, count)."""
-    step = matrices.shape[2] + 1
-    return matrices.reshape(len(matrices), -1)[:, first * step : (first + count) * step : step]
-
-
 def _displace(rows: np.ndarray, h: np.ndarray, turns: Turns) -> None:
     """Derivatives of the displacement after a step, above those of the velocity after it, (batch, 2 nv, columns)."""
     nv = rows.shape[1] // 2
@@ -325,8 +330,3 @@ def _displace(rows: np.ndarray, h: np.ndarray, turns: Turns) -> None:
     np.multiply(rows[:, nv:], h, out=above)
     for at, _, by_turn in turns:
         above[:, at] = by_turn @ above[:, at]
-
-
-def _column(h: np.ndarray) -> np.ndarray:
-    """Time step as (1, 1) or (batch, 1)."""
-    return h.reshape(-1, 1)
