@@ -43,7 +43,11 @@ class AdjointTransfer(IntEnum):
     CHANGES = 13
     SLOT_CAPACITY = 14
     WEIGHTS_OUT = 15
-    SLOT_COUNT = 16
+    QPOS_OUT = 16
+    """State after the step, if these are not zero."""
+    QVEL_OUT = 17
+    WARMSTART_OUT = 18
+    SLOT_COUNT = 19
 
 
 class SlotNumber(IntEnum):
@@ -93,12 +97,13 @@ def write_adjoint_batch(module: RoutineModule) -> None:
     nv, count = k.size("nv"), io[AdjointTransfer.COTANGENT_COUNT]
     with k.loop(io[AdjointTransfer.FIRST], io[AdjointTransfer.STOP], k.precision.lanes) as first:
         instances = tile_instances(k, first, io[AdjointTransfer.BATCH])
-        for name, size, entry in STATE_ENTRIES:
-            gather(k, getattr(w, name), k.size(size), entries[int(entry)], [i * k.size(size) for i in instances])
+        _gather_state(k, entries, instances)
         gather(k, w.ctrl, k.size("nu"), io[AdjointTransfer.CTRL], [i * k.size("nu") for i in instances])
         gather_parameters(k, io[AdjointTransfer.CHANGE_COUNT], io[AdjointTransfer.CHANGES], instances)
         status = k.call("forward")
         k.return_if(status.differs(0), first)
+        with k.when(io[AdjointTransfer.QPOS_OUT].differs(0)):
+            _step_and_return(k, entries, instances)
         scatter(k, w.qacc, nv, io[AdjointTransfer.SOLVED_OUT], [i * nv for i in instances])
         _write_slots(k, entries, instances)
         _integrator_solve(k)
@@ -121,6 +126,26 @@ def write_adjoint_batch(module: RoutineModule) -> None:
                 k.call("solve_tree")
             scatter(k, w.search, nv, io[AdjointTransfer.WEIGHTS_OUT], starts)
     k.returns(io[AdjointTransfer.STOP])
+
+
+def _gather_state(k: TableRoutine, entries: LoopArray, instances: list[Value]) -> None:
+    for name, size, entry in STATE_ENTRIES:
+        count = k.size(size)
+        gather(k, getattr(k.work, name), count, entries[int(entry)], [i * count for i in instances])
+
+
+def _step_and_return(k: TableRoutine, entries: LoopArray, instances: list[Value]) -> None:
+    """State after the step; then the state before it, with the solver started at its own solution."""
+    w = k.work
+    k.call("integrate")
+    outputs = AdjointTransfer.QPOS_OUT, AdjointTransfer.QVEL_OUT, AdjointTransfer.WARMSTART_OUT
+    for (name, size, _), entry in zip(STATE_ENTRIES, outputs, strict=True):
+        count = k.size(size)
+        scatter(k, getattr(w, name), count, entries[int(entry)], [i * count for i in instances])
+    _gather_state(k, entries, instances)
+    with k.loop(0, k.size("nv")) as d:
+        w.warmstart[d] = w.qacc[d]
+    k.call("constrain")
 
 
 def _integrator_solve(k: TableRoutine) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 FIRST_SLOTS = 16
 """Contact slots for which there is room at first; where there are more, a call is repeated with more room."""
+_AFTER = AdjointTransfer.QPOS_OUT, AdjointTransfer.QVEL_OUT, AdjointTransfer.WARMSTART_OUT
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,20 @@ class RolloutCall:
 class AdjointCall:
     """The adjoint of one step of a batch on fixed arrays, whose numbers stay."""
 
-    def __init__(self, engine: "Engine", states: Sequence[np.ndarray], cotangents: np.ndarray):
-        """Take arrays (batch, ...) of `(qpos, qvel, warmstart, ctrl)`, and cotangents (batch or 1, count, nv)."""
+    def __init__(self, engine: "Engine", states: Sequence[np.ndarray], cotangents: np.ndarray, steps: bool):
+        """Take arrays.
+
+        Args:
+            engine: The routines.
+            states: Arrays (batch, ...) of `(qpos, qvel, warmstart, ctrl)`.
+            cotangents: Cotangents of the acceleration of the integrator, shape (batch or 1, count, nv).
+            steps: Also compute the state after the step, `after`.
+        """
         batch, nv = len(states[0]), engine.sizes["nv"]
         self.states, self.cotangents = states, cotangents
         self.solved, self.integrated = (np.empty((batch, nv), engine.dtype) for _ in range(2))
         self.y, self.z = (np.empty((batch, *cotangents.shape[1:]), engine.dtype) for _ in range(2))
+        self.after = [np.empty_like(x) for x in states[:3]] if steps else []
         self._engine = engine
         self._make_slots(FIRST_SLOTS)
 
@@ -71,10 +80,12 @@ class AdjointCall:
         """Make room for so many contact slots of each instance."""
         batch, count, _ = self.y.shape
         self.slots = np.empty((batch, capacity, len(IDLE_SLOT)), self.y.dtype)
-        self._io = np.zeros(len(Transfer) + 3, np.int64)  # and three entries of `AdjointTransfer`
+        self._io = np.zeros(AdjointTransfer.SLOT_COUNT + 1, np.int64)
         self._io[:8] = [data_address(a) for a in (*self.states, self.solved, self.integrated, self.slots, self.y)]
         self._io[AdjointTransfer.BATCH], self._io[AdjointTransfer.COTANGENT_COUNT] = batch, count
         self._io[AdjointTransfer.SLOT_CAPACITY], self._io[AdjointTransfer.WEIGHTS_OUT] = capacity, data_address(self.z)
+        for entry, array in zip(_AFTER, self.after, strict=False):
+            self._io[entry] = data_address(array)
 
     def __call__(self, parameters: Mapping[str, np.ndarray], threads: int) -> int:
         """Compute what `Adjoint` holds, whose last number this is."""

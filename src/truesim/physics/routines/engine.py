@@ -232,9 +232,9 @@ class Engine:
         """Rollout on fixed arrays `(qpos, qvel, warmstart)` and controls, contiguous and of the right type."""
         return RolloutCall(self._for(len(ctrl)), states, ctrl)
 
-    def prepare_adjoint(self, states: Sequence[np.ndarray], cotangents: np.ndarray) -> AdjointCall:
-        """`adjoint` on fixed arrays, contiguous and of the right type."""
-        return AdjointCall(self._for(len(states[0])), states, cotangents)
+    def prepare_adjoint(self, states: Sequence[np.ndarray], cotangents: np.ndarray, steps: bool = False) -> AdjointCall:
+        """`adjoint` on fixed arrays, contiguous and of the right type; with `steps`, of a step that is also taken."""
+        return AdjointCall(self._for(len(states[0])), states, cotangents, steps)
 
     def _for(self, batch: int) -> "Engine":
         """Engine for a batch of this size."""

@@ -42,9 +42,10 @@ class Change(IntEnum):
 
 
 def write_step(module: RoutineModule) -> None:
-    """Routines `forward` and `step`. They return 1 if the workspace is too small."""
+    """Routines `constrain`, `forward` and `step`; the last two return 1 if the workspace is too small."""
+    _write_constrain(module)
     k = TableRoutine(module, "forward")
-    n, w = k.integer, k.work
+    n = k.integer
     k.call("kinematics")
     k.call("inertia")
     k.call("collision")
@@ -58,6 +59,25 @@ def write_step(module: RoutineModule) -> None:
     k.return_if(n.overflow[0].differs(0), 1)
     with k.when(n.coupled[0].differs(0)):
         k.call("fill")
+    k.call("constrain")
+    k.returns()
+
+    write_stages(module)
+    k = TableRoutine(module, "step")
+    status = k.call("forward")
+    k.return_if(status.differs(0), status)
+    in_stages = k.size("integrator").equals(RK4)
+    with k.when(in_stages):
+        k.return_if(k.call("stages").differs(0), 1)
+    with k.when(~in_stages):
+        k.call("integrate")
+    k.returns()
+
+
+def _write_constrain(module: RoutineModule) -> None:
+    """Routine `constrain`: the constrained acceleration from the rows of a state, starting at `warmstart`."""
+    k = TableRoutine(module, "constrain")
+    w = k.work
     with k.loop(0, k.size("nv")) as d:
         w.qacc[d] = w.warmstart[d]
         w.dof_inside[d] = 1.0
@@ -70,17 +90,6 @@ def write_step(module: RoutineModule) -> None:
         k.call("solve_islands")
     with k.when(~has_islands):
         k.call("newton")
-    k.returns()
-
-    write_stages(module)
-    k = TableRoutine(module, "step")
-    status = k.call("forward")
-    k.return_if(status.differs(0), status)
-    in_stages = k.size("integrator").equals(RK4)
-    with k.when(in_stages):
-        k.return_if(k.call("stages").differs(0), 1)
-    with k.when(~in_stages):
-        k.call("integrate")
     k.returns()
 
 

@@ -27,6 +27,7 @@ class AdjointRows:
         states: Sequence[np.ndarray],
         cotangents: np.ndarray,
         tables: Tables,
+        steps: bool = False,
     ):
         """Take the arrays.
 
@@ -36,12 +37,13 @@ class AdjointRows:
             states: `(q, v, acceleration, control)`, shape (batch, ...).
             cotangents: Cotangents of the acceleration of the integrator, shape (batch or 1, count, nv).
             tables: Parameters that differ from the engine's.
+            steps: Also take the step from these states, whose acceleration is then where the solver starts.
         """
         self._engine, self._kernel = engine, kernel
         self.states = [np.ascontiguousarray(x, engine.dtype) for x in states]
         self.cotangents = cotangents
         self.tables = {name: np.ascontiguousarray(x) for name, x in tables.items()}
-        self._adjoint = engine.prepare_adjoint(self.states, self.cotangents)
+        self._adjoint = engine.prepare_adjoint(self.states, self.cotangents, steps)
         self._calls: dict[tuple[int, int, int], tuple[PreparedCall, list[Copy]]] = {}
 
     def set(self, states: Sequence[np.ndarray], cotangents: np.ndarray, tables: Tables) -> None:
@@ -52,6 +54,11 @@ class AdjointRows:
             self.cotangents[...] = cotangents
         for name, x in tables.items():
             self.tables[name][...] = x
+
+    @property
+    def after(self) -> list[np.ndarray]:
+        """Configuration, velocity and acceleration after the step, if it is taken; the next call overwrites them."""
+        return self._adjoint.after
 
     def __call__(self, threads: int) -> tuple[np.ndarray, dict[str, np.ndarray], list[np.ndarray], np.ndarray]:
         """Cotangents of `[dq, v, u]`, of the moving tables and of slot columns, in rows; and the contact slots.

@@ -167,13 +167,9 @@ class RolloutProgram:
         nx = 2 * sizes["nv"]
         shapes = [(sizes["nq"],), (sizes["nv"],), (sizes["nv"],), (nx, nx), (nx, sizes["nu"])]
 
-        def run(arrays: list[np.ndarray], batch: int, threads: int) -> list[np.ndarray]:
+        def run(arrays: list[np.ndarray], batch: int, threads: int) -> Sequence[np.ndarray]:
             q, v, start, ctrl = self._widen(arrays[:4], batch)
-            tables = self._tables(arrays)
-            after = self.engine.rollout(q, v, start, ctrl, threads, tables)
-            states = [q, v, after.warmstart[:, 0], ctrl[:, 0]]
-            A, B, _ = self.derivatives.jacobian(states, after.qvel[:, 0], tables, (), threads)
-            return [after.qpos[:, 0], after.qvel[:, 0], after.warmstart[:, 0], A, B]
+            return self.derivatives.linearize([q, v, start, ctrl[:, 0]], self._tables(arrays), threads)
 
         self.derivatives.prepare(self.names, ())
         return share(HostProgram(self._identity("jacobian"), run, self.inputs, [(shape, real) for shape in shapes]))

@@ -3,7 +3,7 @@
 import copy
 import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,14 +133,46 @@ class StepDerivatives:
         if self._has_stages:
             rows_of = self._acceleration_rows(tables, moving, threads, directions)
             return self._stages(states, tables, threads).jacobian(rows_of)
-        h = self._timestep(tables)
-        turns, matrix = self.space.after_turn(h * after), h[..., None]
-        cotangents = self._own_cotangents if h is self._own_timestep else matrix * self._unit
-        J = np.empty((batch, 2 * nv, 2 * nv + self.engine.sizes["nu"]), self.engine.dtype)
-        spare, adjoint = self._take(states, cotangents, tables, moving)
-        rows, own = self._results(adjoint, moving, threads, directions)
+        spare, adjoint = self._take(states, tables, moving)
+        found = self._stack(*self._results(adjoint, moving, threads, directions), after, self._timestep(tables))
+        spare.append(adjoint)
+        return found
+
+    def linearize(
+        self, states: Sequence[np.ndarray], tables: Tables, threads: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Configuration, velocity and acceleration after a step, and its Jacobians by `[dq, dv]` and the control.
+
+        Args:
+            states: `(q, v, acceleration, control)` before the step; the solver starts at the acceleration.
+            tables: Parameters that differ from the engine's.
+            threads: Number of threads.
+        """
+        if len(states[0]) * self.engine.sizes["nv"] > ROWS_AT_ONCE:
+            found = [self.linearize(part, own, threads) for part, own, _ in self._parts_of(states, tables)]
+            q, v, acceleration, A, B = (np.concatenate(x) for x in zip(*found, strict=True))
+            return q, v, acceleration, A, B
+        if self._has_stages:
+            q, v, start, u = states
+            rolled = self.engine.rollout(q, v, start, u[:, None], threads, tables)
+            after = rolled.qpos[:, 0], rolled.qvel[:, 0], rolled.warmstart[:, 0]
+            return *after, *self.jacobian([q, v, after[2], u], after[1], tables, (), threads)[:2]
+        spare, adjoint = self._take(states, tables, (), steps=True)
+        rows, _ = self._results(adjoint, (), threads)
+        q, v, acceleration = map(np.array, adjoint.after)
+        A, B, _ = self._stack(rows, {}, v, self._timestep(tables))
+        spare.append(adjoint)
+        return q, v, acceleration, A, B
+
+    def _stack(
+        self, rows: np.ndarray, own: Tables, after: np.ndarray, h: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+        """Jacobians of a step as of `jacobian`, from rows for the time step times the acceleration."""
+        nv, batch = self.engine.sizes["nv"], len(after)
+        turns, scale = self.space.after_turn(h * after), h[..., None]
+        J = np.empty((batch, 2 * nv, rows.shape[1]), self.engine.dtype)
         np.add(rows.reshape(batch, nv, -1), self._held, out=J[:, nv:])
-        _displace(J, matrix, turns)
+        _displace(J, scale, turns)
         for at, by_start, _ in turns:
             J[:, at, at] += by_start
         J[:, :nv, :nv] += self._numbers
@@ -148,36 +180,42 @@ class StepDerivatives:
         for name, x in own.items():
             by_tables[name] = np.empty((batch, 2 * nv, x[0].size), self.engine.dtype)
             by_tables[name][:, nv:] = x.reshape(batch, nv, -1)
-            _displace(by_tables[name], matrix, turns)
-        spare.append(adjoint)
+            _displace(by_tables[name], scale, turns)
         return J[..., : 2 * nv], J[..., 2 * nv :], by_tables
 
     def _take(
-        self, states: Sequence[np.ndarray], cotangents: np.ndarray, tables: Tables, moving: tuple[str, ...]
+        self, states: Sequence[np.ndarray], tables: Tables, moving: tuple[str, ...], steps: bool = False
     ) -> tuple[list[AdjointRows], AdjointRows]:
-        """The same for one instance on arrays of its own, to be appended to the list once its results are copied.
+        """Rows of the velocity after a step, and a list to which they are given back once they are copied.
 
-        Calls may come from several threads at once.
+        For one instance they are on arrays of their own. Calls may come from several threads at once.
         """
+        h = self._timestep(tables)
+        cotangents = self._own_cotangents if h is self._own_timestep else h[..., None] * self._unit
         if len(states[0]) > 1:
-            return [], self._adjoint_rows(states, cotangents, tables, moving)
-        key = moving, *((name, x.shape) for name, x in tables.items())
+            return [], self._adjoint_rows(states, cotangents, tables, moving, steps)
+        key = steps, moving, *((name, x.shape) for name, x in tables.items())
         spare = self._spare.setdefault(key, [])
         try:
             adjoint = spare.pop()
         except IndexError:
             own = {name: np.array(x, order="C") for name, x in tables.items()}
             made = [np.array(x, self.engine.dtype, order="C") for x in states]
-            return spare, self._adjoint_rows(made, cotangents, own, moving)
+            return spare, self._adjoint_rows(made, cotangents, own, moving, steps)
         adjoint.set(states, cotangents, tables)
         return spare, adjoint
 
     def _adjoint_rows(
-        self, states: Sequence[np.ndarray], cotangents: np.ndarray, tables: Tables, moving: tuple[str, ...]
+        self,
+        states: Sequence[np.ndarray],
+        cotangents: np.ndarray,
+        tables: Tables,
+        moving: tuple[str, ...],
+        steps: bool = False,
     ) -> AdjointRows:
         """Derivatives of the acceleration on these arrays."""
         kernel = functools.partial(self._kernel, tuple(sorted(tables)), moving)
-        return AdjointRows(self.engine, kernel, states, cotangents, tables)
+        return AdjointRows(self.engine, kernel, states, cotangents, tables, steps)
 
     @property
     def _has_stages(self) -> bool:
@@ -207,14 +245,19 @@ class StepDerivatives:
         self, states: Sequence[np.ndarray], after: np.ndarray, tables: Tables, *rest: Any
     ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
         """`jacobian` of a large batch, part by part."""
+        found = [self.jacobian(part, after[at], own, *rest) for part, own, at in self._parts_of(states, tables)]
+        A, B, C = zip(*found, strict=True)
+        return np.concatenate(A), np.concatenate(B), {name: np.concatenate([c[name] for c in C]) for name in C[0]}
+
+    def _parts_of(
+        self, states: Sequence[np.ndarray], tables: Tables
+    ) -> Iterator[tuple[list[np.ndarray], dict[str, np.ndarray], slice]]:
+        """States and tables of parts of a large batch, and where they are in it."""
         shapes, size = self.engine.model.shape, max(1, ROWS_AT_ONCE // self.engine.sizes["nv"])
-        found = []
         for first in range(0, len(states[0]), size):
             at = slice(first, first + size)
             own = {name: x[at] if x.ndim > len(shapes(name)) else x for name, x in tables.items()}
-            found.append(self.jacobian([x[at] for x in states], after[at], own, *rest))
-        A, B, C = zip(*found, strict=True)
-        return np.concatenate(A), np.concatenate(B), {name: np.concatenate([c[name] for c in C]) for name in C[0]}
+            yield [x[at] for x in states], own, at
 
     def _timestep(self, tables: Tables) -> np.ndarray:
         """Time step [s], (1, 1) or (batch, 1)."""
