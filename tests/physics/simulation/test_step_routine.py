@@ -1,6 +1,7 @@
 """Steps of the file's constraint model as one call inside `jit` and `vmap`."""
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -170,3 +171,17 @@ def test_diagnostics_come_from_the_definition(simulator):
     state, commands = simulator.initial_state(), jnp.zeros((2, 1))
     _, force = rollout(simulator, state, commands, keep=lambda _, info: info.constraint_force)
     assert force.shape == (2, 7)
+
+
+def test_linearize_from_several_threads(simulator):
+    """Calls for one instance keep arrays, which those of other threads at the same time leave alone."""
+    state = simulator.initial_state()
+    velocities = list(np.random.default_rng(1).normal(size=(40, state.v.size)))
+    run = jax.jit(lambda v: linearize(simulator, dataclasses.replace(state, v=v), jnp.zeros(1)))
+    alone = [jax.tree.map(np.asarray, run(v)) for v in velocities]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda v: jax.tree.map(np.asarray, run(v)), velocities))
+    for found, expected in zip(together, alone, strict=True):
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(x, y)
+    assert len({A.tobytes() for A, _ in alone}) == len(alone)
