@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 FIRST_SLOTS = 16
 """Contact slots for which there is room at first; where there are more, a call is repeated with more room."""
 _AFTER = AdjointTransfer.QPOS_OUT, AdjointTransfer.QVEL_OUT, AdjointTransfer.WARMSTART_OUT
+"""Entries of the state after the step."""
 
 
 @dataclass(frozen=True)
