@@ -205,7 +205,7 @@ class PolicyTask:
     robot: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Arguments from which a registered task of this name is made again, such as the robot file."""
     made_up: tuple[str, ...] = ()
-    """What the robot's file lacks and the task made up, in words."""
+    """Additions to a robot's file that lacks them, such as motors, in words."""
 
     def __post_init__(self) -> None:
         model, step = self.simulator.model, float(self.simulator.timestep)

@@ -79,7 +79,7 @@ class LeggedRobot:
     damping: np.ndarray
     """Of the position control of each joint [N m s/rad]."""
     made_up: tuple[str, ...]
-    """What the file lacks and was made up, in words."""
+    """Additions to a file that lacks them, such as motors, in words."""
 
     @property
     def base(self) -> str:

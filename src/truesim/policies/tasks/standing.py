@@ -13,7 +13,7 @@ LEG_EXTENSION = 0.8
 """Height of the second joint of a leg over its foot, as a part of the stretched leg; larger stands straighter."""
 TORQUE_OF_WEIGHT = 0.6
 """Torque limit of motors without one, as a part of weight times standing height."""
-ROTOR_INERTIA = 4e-4
+INERTIA_OF_TORQUE = 4e-4
 """Inertia of a motor's rotor at its joint over the torque limit [s^2], as of Unitree's motors in MuJoCo Menagerie."""
 FREE_SPEED = 25.0
 """Speed at which the damping of a joint takes the whole torque of its motor [rad/s]; larger damps less."""
@@ -157,7 +157,7 @@ def add_rotors(spec: mujoco.MjSpec, compiled: mujoco.MjModel, torque: np.ndarray
     dofs = compiled.jnt_dofadr[owners]
     no_inertia, no_damping = compiled.dof_armature[dofs] == 0.0, compiled.dof_damping[dofs] == 0.0
     lacks = all_motors | (no_inertia & no_damping)
-    inertia, damping = ROTOR_INERTIA * torque, torque / FREE_SPEED
+    inertia, damping = INERTIA_OF_TORQUE * torque, torque / FREE_SPEED
     for k in np.flatnonzero(lacks & no_inertia):
         joints[owners[k]].armature = inertia[k]
     for k in np.flatnonzero(lacks & no_damping):
