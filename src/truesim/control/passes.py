@@ -51,7 +51,7 @@ class CommandBox(NamedTuple):
 
     low: Float[Array, " nu"]
     high: Float[Array, " nu"]
-    slopes: tuple[Float[Array, "nu n"], Float[Array, "nu n"]] | None = None
+    derivatives: tuple[Float[Array, "nu n"], Float[Array, "nu n"]] | None = None
     """Derivatives of the bounds by the state and the designed numbers; None if they are constant."""
 
 
@@ -83,8 +83,8 @@ def backward_pass(
         if bounds is None:
             return None
         low, high = functions.bounds(z, p, theta, *bounds)
-        slopes = None if functions.servo_forces is None else functions.bound_slopes(z, p, theta, *bounds)
-        return CommandBox(low - u, high - u, slopes)
+        derivatives = None if functions.servo_forces is None else functions.bound_derivatives(z, p, theta, *bounds)
+        return CommandBox(low - u, high - u, derivatives)
 
     def step(carry: RiccatiCarry, knot: tuple) -> tuple[RiccatiCarry, tuple]:
         vector, gap, *here = knot
@@ -170,9 +170,9 @@ def gains(
         factors = dense.factor(H)
         return -dense.substitute(factors, Qu), -dense.substitute(factors, Qux)
     k, free = minimize_in_box(H, Qu, box.low, box.high)
-    if box.slopes is None:
+    if box.derivatives is None:
         return k, -dense.solve(held(H, free), jnp.where(free[:, None], Qux, 0.0))
-    at_bound = jnp.where((k <= box.low)[:, None], *box.slopes)
+    at_bound = jnp.where((k <= box.low)[:, None], *box.derivatives)
     following = jnp.where(free[:, None], 0.0, at_bound)
     return k, following - dense.solve(held(H, free), jnp.where(free[:, None], Qux + H @ following, 0.0))
 

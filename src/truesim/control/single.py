@@ -141,7 +141,7 @@ class SingleProblem:
 
 
 def _arrays_of(batch: "ProblemBatch") -> tuple[object, ...]:
-    """What calls are prepared for: the arrays of a batch and its smoothing."""
+    """The arrays of a batch and its smoothing, on which calls are prepared."""
     return (
         batch.z,
         batch.u,

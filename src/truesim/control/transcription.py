@@ -152,7 +152,7 @@ class Transcription:
         state, model = self.state_of(z), self.simulator_at(p, theta).model
         return servo_bounds(model, self.servo_forces, state.q, state.v, low, high)
 
-    def bound_slopes(
+    def bound_derivatives(
         self, z: Array, p: Array, theta: Array, low: Array, high: Array
     ) -> tuple[Float[Array, "nu n"], Float[Array, "nu n"]]:
         """Derivatives of `bounds` by changes of the state and of the designed numbers."""

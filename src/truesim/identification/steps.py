@@ -274,7 +274,8 @@ def _solve_from_torques(
         with part("regressing"):
             regressed = regress_free(problem, setup.train)
     if setup.theta is None and (regressed is not None or (local and has_free_gains(problem))):
-        _compile(problem, observer)  # before predictions, which then need no kernels of their own
+        observer.stage("compile", problem)
+        problem.compile()  # before predictions, which then need no kernels of their own
         theta = regressed if regressed is not None and better_start(problem, regressed, window) else None
         setup = dataclasses.replace(setup, theta=servo_start(problem, window) if regressed is None else theta)
     setup, solution = _solve_widening(setup, found, observer)
@@ -314,7 +315,8 @@ def _solve_widening(
 def _solve(setup: PreparedIdentification, found: SearchResult | None, observer: Observer) -> Solution:
     """Local solve from the best start; its progress is kept in the folder."""
     problem = setup.problem
-    _compile(problem, observer)
+    observer.stage("compile", problem)
+    problem.compile()
     observer.stage("solve", problem)
     checkpoint = None if setup.folder is None else Checkpoint(setup.folder, setup.request.fingerprint())
 
@@ -331,11 +333,6 @@ def _solve(setup: PreparedIdentification, found: SearchResult | None, observer: 
         return solution
     ending = Ending.INTERRUPTED if found.interrupted else solution.ending
     return solution.replace(found=found, ending=ending)
-
-
-def _compile(problem: Problem, observer: Observer) -> None:
-    observer.stage("compile", problem)
-    problem.compile()
 
 
 def _finish_on_mujoco(

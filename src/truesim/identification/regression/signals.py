@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.fft import irfft, rfft, rfftfreq
+from numpy.fft import irfft, rfft, rfftfreq
 
 from truesim.core.typing import Float, Int
 from truesim.files.logs import Log, split_at_gaps

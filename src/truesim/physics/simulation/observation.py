@@ -1,4 +1,4 @@
-"""Samples of a motion that is known: readings of sensors, and forces by inverse dynamics."""
+"""Samples of a motion that is known: measurements of sensors, and forces by inverse dynamics."""
 
 import jax
 import jax.numpy as jnp

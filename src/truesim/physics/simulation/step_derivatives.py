@@ -11,15 +11,14 @@ import numpy as np
 
 from truesim import native
 from truesim.core.errors import TruesimError
-from truesim.physics.routines.adjoint import IDLE_SLOT, SlotNumber
 from truesim.physics.routines.engine import Engine
 from truesim.physics.routines.layout import RK4
 from truesim.physics.simulation.adjoint_rows import FEWEST_SLOTS, AdjointRows, Tables
 from truesim.physics.simulation.displacements import Displacements
 from truesim.physics.simulation.simulator import Simulator
+from truesim.physics.simulation.slot_derivatives import SlotColumns, derivatives_along
 from truesim.physics.simulation.stage_derivatives import PullAcceleration, Pulled, Stages
 from truesim.physics.simulation.step_adjoint import (
-    OF_SLOTS,
     WITHOUT_DERIVATIVE,
     compile_pullback_of_step,
     slot_columns,
@@ -273,39 +272,17 @@ class StepDerivatives:
         columns = None
         if by_slots:
             every = np.repeat(contacts, len(by_state) // len(contacts), axis=0)
-            columns = _SlotColumns(every, by_slots[0], slot_columns(moving))
+            columns = SlotColumns(every, by_slots[0], slot_columns(moving))
         if directions is not None:
-            return by_state, {ALONG: _along(directions, by_tables, len(by_state), columns)}
+            return by_state, {ALONG: derivatives_along(directions, by_tables, len(by_state), columns)}
         if columns is not None:
-            by_tables = {**by_tables, **self._slot_tables(columns, by_tables, moving)}
+            by_tables = {**by_tables, **columns.sum_over_pairs(by_tables, moving, self.engine.model.shape)}
         return by_state, by_tables
 
     def _parts(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Parts `(dq, v, u)` of the last axis."""
         nv = self.engine.sizes["nv"]
         return rows[..., :nv], rows[..., nv : 2 * nv], rows[..., 2 * nv :]
-
-    def _slot_tables(self, columns: "_SlotColumns", direct: Tables, moving: tuple[str, ...]) -> dict:
-        """Cotangents of the tables whose values the slots hold: sums over the slots of each pair."""
-        slots = columns.slots
-        used = slots[..., SlotNumber.PAIR] >= 0
-        instance, slot = np.nonzero(used)
-        pair = slots[instance, slot, SlotNumber.PAIR].astype(int)
-        found = {}
-        for name in (n for n in OF_SLOTS if n in moving):
-            shape = self.engine.model.shape(name)
-            total = np.zeros((len(slots), *shape), slots.dtype)
-            values = columns.cotangents(name)[instance, slot]
-            np.add.at(total, (instance, pair), values if len(shape) > 1 else values[:, 0])
-            found[name] = total
-        if "body_invweight0" in moving:
-            total = np.array(direct["body_invweight0"])
-            values = columns.cotangents("weight")[instance, slot, 0]
-            for entry in (SlotNumber.FIRST_BODY, SlotNumber.SECOND_BODY):
-                body = slots[instance, slot, entry].astype(int)
-                np.add.at(total[..., 0], (instance, body), values)
-            found["body_invweight0"] = total
-        return found
 
     def prepare(self, names: tuple[str, ...], moving: tuple[str, ...]) -> None:
         """Compile the kernel of few contacts; raises `TruesimError` for tables without derivative."""
@@ -324,46 +301,6 @@ class StepDerivatives:
             kernel = copy.copy(kernel)
             kernel.threads = threads
         return kernel
-
-
-@dataclass(frozen=True)
-class _SlotColumns:
-    """Contact slots, and cotangents of some of their columns."""
-
-    slots: np.ndarray
-    """Shape (rows, slots, numbers)."""
-    by_columns: np.ndarray
-    """Shape (rows, slots, columns)."""
-    columns: np.ndarray
-
-    def cotangents(self, name: str) -> np.ndarray:
-        """Cotangents of the values of a table that the slots hold, shape (rows, slots, width)."""
-        first = int(SlotNumber[name.removeprefix("pair_").upper()])
-        later = [int(entry) for entry in (*SlotNumber, len(IDLE_SLOT)) if entry > first]
-        return self.by_columns[..., (self.columns >= first) & (self.columns < min(later))]
-
-
-def _along(directions: Tables, by_tables: Tables, rows: int, columns: _SlotColumns | None) -> np.ndarray:
-    """Derivatives (rows, directions) along changes of the tables, from cotangents of the tables and of the slots."""
-    count = len(next(iter(directions.values())))
-    total = np.zeros((rows, count))
-    for name, change in directions.items():
-        if name not in OF_SLOTS:
-            total += by_tables[name].reshape(rows, -1) @ change.reshape(count, -1).T
-    if columns is None:
-        return total
-    slots = columns.slots
-    used = slots[..., SlotNumber.PAIR] >= 0
-    pair = np.where(used, slots[..., SlotNumber.PAIR], 0).astype(int)
-    for name, change in directions.items():
-        if name in OF_SLOTS:
-            moved = np.moveaxis(change.reshape(count, change.shape[1], -1), 0, -1)[pair]
-            total += np.einsum("rsw,rswp->rp", used[..., None] * columns.cotangents(name), moved)
-    if "body_invweight0" in directions:
-        bodies = slots[..., [SlotNumber.FIRST_BODY, SlotNumber.SECOND_BODY]].astype(int)
-        moved = directions["body_invweight0"][:, bodies, 0].sum(axis=-1)
-        total += np.einsum("rs,prs->rp", used * columns.cotangents("weight")[..., 0], moved)
-    return total
 
 
 def _displace(rows: np.ndarray, h: np.ndarray, turns: Turns) -> None:
