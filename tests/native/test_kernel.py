@@ -171,12 +171,15 @@ def test_memory_stays_flat():
         kernel = native.compile(lambda x: jnp.sin(x) * k + x @ x, np.zeros(6))
         kernel(np.zeros((3, 6)))
 
+    def growth(first):
+        before = _resident()
+        for k in range(cycles):
+            cycle(first + k)
+        return _resident() - before
+
     for k in range(40):
         cycle(k)
-    before = _resident()
-    for k in range(cycles):
-        cycle(0.5 + k)
-    assert _resident() - before < 1e6
+    assert min(growth(0.5), growth(0.25)) < 1e6  # a leak shows in both rounds, threads of other tests in one at most
 
 
 def _resident():

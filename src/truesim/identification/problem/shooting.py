@@ -93,6 +93,10 @@ class Sensitivity(NamedTuple):
     state: Float[Array, "*batch nx columns"]
     """Derivatives of the end state, in its tangent space."""
 
+    def part(self, segments: slice) -> "Sensitivity":
+        """Derivatives of some of a batch of segments."""
+        return Sensitivity(self.residual[segments], self.state[segments])
+
 
 System = tuple[Simulator, Any]
 """A simulator and the constants that follow from its parameters."""

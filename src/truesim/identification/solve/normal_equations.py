@@ -175,7 +175,7 @@ def linearize(
     factor = np.where(problem.layout.valid, w / weights.noise, 0.0)
     for segments in _tiles(problem):
         kept = at.sensitivity
-        found = _differentiate(problem, at, segments) if kept is None else Sensitivity(*(x[segments] for x in kept))
+        found = _differentiate(problem, at, segments) if kept is None else kept.part(segments)
         J, X = np.asarray(found.residual), np.asarray(found.state)
         finite = np.isfinite(X).all(axis=(1, 2)) & np.isfinite(at.simulated.residual[segments]).all(axis=(1, 2))
         if not np.all(finite):
