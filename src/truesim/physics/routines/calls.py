@@ -89,7 +89,7 @@ class AdjointCall:
             self._io[entry] = data_address(array)
 
     def __call__(self, parameters: Mapping[str, np.ndarray], threads: int) -> int:
-        """Compute what `Adjoint` holds, whose last number this is."""
+        """Compute the arrays of `Adjoint` and `after`; returns the largest number of contact slots in use."""
         while True:
             self.y[:] = self.cotangents
             self.slots[:] = IDLE_SLOT
