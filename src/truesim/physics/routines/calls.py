@@ -1,7 +1,6 @@
 """Routines on fixed arrays: calls that may be repeated while the numbers in the arrays change."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,24 +16,6 @@ FIRST_SLOTS = 16
 """Contact slots for which there is room at first; where there are more, a call is repeated with more room."""
 _AFTER = AdjointTransfer.QPOS_OUT, AdjointTransfer.QVEL_OUT, AdjointTransfer.WARMSTART_OUT
 """Entries of the state after the step."""
-
-
-@dataclass(frozen=True)
-class Adjoint:
-    """Accelerations, adjoint vectors and contact slots of a batch."""
-
-    solved: np.ndarray
-    """Acceleration of the constraint solver, shape (batch, nv)."""
-    integrated: np.ndarray
-    """Acceleration of the integrator, shape (batch, nv)."""
-    y: np.ndarray
-    """`(M + h D)'^-1` times the cotangents, shape (batch, count, nv)."""
-    z: np.ndarray
-    """`H^-1 M y`, shape (batch, count, nv)."""
-    slots: np.ndarray
-    """Contact slots, shape (batch, capacity, numbers); the pair is -1 where nothing touches."""
-    most: int
-    """Largest number of slots in use."""
 
 
 class RolloutCall:
@@ -58,7 +39,16 @@ class RolloutCall:
 
 
 class AdjointCall:
-    """The adjoint of one step of a batch on fixed arrays, whose numbers stay."""
+    """The adjoint of one step of a batch on fixed arrays, whose numbers stay; `adjoint.py` derives it.
+
+    Attributes:
+        solved: Acceleration of the constraint solver, shape (batch, nv).
+        integrated: Acceleration of the integrator, shape (batch, nv).
+        y: `(M + h D)'^-1` times the cotangents, shape (batch, count, nv).
+        z: `H^-1 M y`, shape (batch, count, nv).
+        slots: Contact slots, shape (batch, capacity, numbers); the pair is -1 where nothing touches.
+        after: `(qpos, qvel, warmstart)` after the step, if it is taken.
+    """
 
     def __init__(self, engine: "Engine", states: Sequence[np.ndarray], cotangents: np.ndarray, steps: bool):
         """Take arrays.
@@ -89,7 +79,7 @@ class AdjointCall:
             self._io[entry] = data_address(array)
 
     def __call__(self, parameters: Mapping[str, np.ndarray], threads: int) -> int:
-        """Compute the arrays of `Adjoint` and `after`; returns the largest number of contact slots in use."""
+        """Compute all arrays; returns the largest number of contact slots in use."""
         while True:
             self.y[:] = self.cotangents
             self.slots[:] = IDLE_SLOT

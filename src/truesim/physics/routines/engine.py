@@ -15,7 +15,7 @@ from truesim.core.errors import TruesimError, unknown_name
 from truesim.native.codegen.target import host
 from truesim.native.loops.values import Precision
 from truesim.native.runtime.addresses import data_address
-from truesim.physics.routines.calls import FIRST_SLOTS, Adjoint, AdjointCall, RolloutCall
+from truesim.physics.routines.calls import FIRST_SLOTS, AdjointCall, RolloutCall
 from truesim.physics.routines.derivatives import CONTACT_NUMBERS, ForwardTransfer
 from truesim.physics.routines.derive import derive
 from truesim.physics.routines.layout import LAYOUT, PARAMETERS
@@ -209,31 +209,12 @@ class Engine:
         pair, frame = contacts[..., 0].astype(np.int64), contacts[..., 5:].reshape(batch, most, 3, 3)
         return Forward(qacc, smooth, pair, contacts[..., 1], contacts[..., 2:5], frame, solved)
 
-    def adjoint(
-        self,
-        states: Sequence[np.ndarray],
-        cotangents: np.ndarray,
-        threads: int = 1,
-        parameters: Mapping[str, np.ndarray] | None = None,
-    ) -> Adjoint:
-        """Quantities of reverse mode at states `(qpos, qvel, warmstart, ctrl)`, as `adjoint.py` derives them.
-
-        Args:
-            states: Arrays (batch, ...) before the step.
-            cotangents: Cotangents of the integrator's acceleration, shape (batch, count, nv).
-            threads: Number of threads.
-            parameters: Replaced parameters by name, for all instances or with a leading batch axis.
-        """
-        call = self.prepare_adjoint([np.ascontiguousarray(x, self.dtype) for x in states], cotangents)
-        most = call(parameters or {}, threads)
-        return Adjoint(call.solved, call.integrated, call.y, call.z, call.slots, most)
-
     def prepare_rollout(self, states: Sequence[np.ndarray], ctrl: np.ndarray) -> RolloutCall:
         """Rollout on fixed arrays `(qpos, qvel, warmstart)` and controls, contiguous and of the right type."""
         return RolloutCall(self._for(len(ctrl)), states, ctrl)
 
     def prepare_adjoint(self, states: Sequence[np.ndarray], cotangents: np.ndarray, steps: bool = False) -> AdjointCall:
-        """`adjoint` on fixed arrays, contiguous and of the right type; with `steps`, of a step that is also taken."""
+        """Adjoint of a step on fixed arrays, contiguous and of the right type; with `steps`, the step is also taken."""
         return AdjointCall(self._for(len(states[0])), states, cotangents, steps)
 
     def _for(self, batch: int) -> "Engine":
