@@ -1,4 +1,4 @@
-"""Routines on fixed arrays: calls that may be repeated while the numbers in the arrays change."""
+"""The adjoint of a step on fixed arrays: a call that may be repeated while the numbers in the arrays change."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -7,7 +7,6 @@ import numpy as np
 
 from truesim.native.runtime.addresses import data_address
 from truesim.physics.routines.adjoint import IDLE_SLOT, AdjointTransfer
-from truesim.physics.routines.rollout import Transfer
 
 if TYPE_CHECKING:
     from truesim.physics.routines.engine import Engine
@@ -16,26 +15,6 @@ FIRST_SLOTS = 16
 """Contact slots for which there is room at first; where there are more, a call is repeated with more room."""
 _AFTER = AdjointTransfer.QPOS_OUT, AdjointTransfer.QVEL_OUT, AdjointTransfer.WARMSTART_OUT
 """Entries of the state after the step."""
-
-
-class RolloutCall:
-    """Steps of a batch on fixed arrays. The states become those after the last step."""
-
-    def __init__(self, engine: "Engine", states: Sequence[np.ndarray], ctrl: np.ndarray):
-        """Take arrays (batch, ...) of `(qpos, qvel, warmstart)`, and controls (batch, steps, nu)."""
-        batch, steps, _ = ctrl.shape
-        nq, nv = engine.sizes["nq"], engine.sizes["nv"]
-        self.qpos, self.qvel, self.warmstart, self.iterations = outputs = [
-            np.empty((batch, steps, n), engine.dtype) for n in (nq, nv, nv, 1)
-        ]
-        self.states, self.ctrl = states, ctrl
-        self._engine, self._io = engine, np.zeros(len(Transfer), np.int64)
-        self._io[:8] = [data_address(a) for a in (*states, ctrl, *outputs)]
-        self._io[Transfer.BATCH], self._io[Transfer.STEPS] = batch, steps
-
-    def __call__(self, parameters: Mapping[str, np.ndarray], threads: int) -> None:
-        """Compute the states after each step from what is in the arrays now."""
-        self._engine.run("rollout", self._io, parameters, threads)
 
 
 class AdjointCall:

@@ -15,7 +15,7 @@ from truesim.core.errors import TruesimError, unknown_name
 from truesim.native.codegen.target import host
 from truesim.native.loops.values import Precision
 from truesim.native.runtime.addresses import data_address
-from truesim.physics.routines.calls import FIRST_SLOTS, AdjointCall, RolloutCall
+from truesim.physics.routines.calls import FIRST_SLOTS, AdjointCall
 from truesim.physics.routines.derivatives import CONTACT_NUMBERS, ForwardTransfer
 from truesim.physics.routines.derive import derive
 from truesim.physics.routines.layout import LAYOUT, PARAMETERS
@@ -172,9 +172,14 @@ class Engine:
         for name, x, width in zip(("qpos", "qvel", "warmstart"), states, (self.sizes["nq"], nv, nv), strict=True):
             if x.shape != (batch, width):
                 raise TruesimError(f"{name} has shape {x.shape}, but must have {(batch, width)}")
-        call = self.prepare_rollout(states, ctrl)
-        call(parameters or {}, threads)
-        return Rollout(call.qpos, call.qvel, call.warmstart, call.iterations[..., 0].astype(np.int64))
+        outputs = [np.empty((batch, ctrl.shape[1], self.sizes[n]), self.dtype) for n in ("nq", "nv", "nv")]
+        iterations = np.empty((batch, ctrl.shape[1], 1), self.dtype)
+        io = np.zeros(len(Transfer), np.int64)
+        io[:8] = [data_address(a) for a in (*states, ctrl, *outputs, iterations)]
+        io[[Transfer.BATCH, Transfer.STEPS]] = batch, ctrl.shape[1]
+        self._for(batch).run("rollout", io, parameters or {}, threads)
+        qpos_out, qvel_out, warmstart_out = outputs
+        return Rollout(qpos_out, qvel_out, warmstart_out, iterations[..., 0].astype(np.int64))
 
     def forward(
         self,
@@ -208,10 +213,6 @@ class Engine:
         contacts = contacts[:, :most]
         pair, frame = contacts[..., 0].astype(np.int64), contacts[..., 5:].reshape(batch, most, 3, 3)
         return Forward(qacc, smooth, pair, contacts[..., 1], contacts[..., 2:5], frame, solved)
-
-    def prepare_rollout(self, states: Sequence[np.ndarray], ctrl: np.ndarray) -> RolloutCall:
-        """Rollout on fixed arrays `(qpos, qvel, warmstart)` and controls, contiguous and of the right type."""
-        return RolloutCall(self._for(len(ctrl)), states, ctrl)
 
     def prepare_adjoint(self, states: Sequence[np.ndarray], cotangents: np.ndarray, steps: bool = False) -> AdjointCall:
         """Adjoint of a step on fixed arrays, contiguous and of the right type; with `steps`, the step is also taken."""
